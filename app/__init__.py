@@ -1,0 +1,1 @@
+"""gpuquote: quotes for LLM training and inference that can be recomputed to the byte."""
