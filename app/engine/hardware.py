@@ -131,7 +131,7 @@ class Storage:
     id, kind : str
         Catalog id; ``parallel``, ``nfs``, ``object``, ``local``.
     read_bytes_per_s, write_bytes_per_s : float or None [byte/s]
-        Of the whole system as provisioned for the job; None where unknown (then it is sized to be adequate, and said so).
+        Of the whole system as provisioned for the job; None where unknown (then sized to be adequate, and said so).
     gpu_direct : bool
         Whether data goes to the accelerator without a copy in host memory.
 

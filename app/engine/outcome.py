@@ -26,7 +26,7 @@ class Infeasible:
     Parameters
     ----------
     rule : str
-        Stable code of the violated rule: ``memory``, ``divisibility``, ``no_peak``, ``unknown_fabric``, ``slo_floor`` ...
+        Stable code of the violated rule: ``memory``, ``divisibility``, ``no_peak``, ``unknown_fabric`` ...
     message : str
         One sentence with the numbers.
     numbers : mapping of str to float
