@@ -1,0 +1,1 @@
+"""Training: memory, time of a step, plans and their search, calibration."""
