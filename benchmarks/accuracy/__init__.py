@@ -1,0 +1,1 @@
+"""``python -m benchmarks.accuracy training|inference FILE.jsonl [--json OUT]``: predictions against measurements."""
