@@ -1,0 +1,178 @@
+"""The catalog as one revision believed it: a frozen value, loaded once and shared by every request in the process."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from app.catalog.entries import (
+    AcceleratorEntry,
+    MarketingCheck,
+    ModelEntry,
+    NetworkSwitch,
+    NodeShape,
+    Server,
+    StorageSystem,
+)
+from app.catalog.offers import Availability, Offer, OfferKey, PriceRow, QuarantinedRow, Source
+from app.catalog.rates import (
+    ColocationRate,
+    EgressTier,
+    ElectricityTariff,
+    FxFixing,
+    FxRate,
+    FxTable,
+    OwnCostReference,
+    PriceRange,
+    PueFact,
+    ReferenceFact,
+    SoftwareMinimum,
+    TaxRule,
+)
+
+__all__ = [
+    "AcceleratorEntry",
+    "Availability",
+    "ColocationRate",
+    "EgressTier",
+    "ElectricityTariff",
+    "FxFixing",
+    "FxRate",
+    "FxTable",
+    "MarketingCheck",
+    "ModelEntry",
+    "NetworkSwitch",
+    "NodeShape",
+    "Offer",
+    "OfferKey",
+    "OwnCostReference",
+    "PriceRange",
+    "PriceRow",
+    "PueFact",
+    "QuarantinedRow",
+    "ReferenceFact",
+    "Server",
+    "Snapshot",
+    "SoftwareMinimum",
+    "Source",
+    "StorageSystem",
+    "TaxRule",
+]
+
+_NO_PRICES: tuple[PriceRow, ...] = ()
+_NO_QUARANTINE: tuple[QuarantinedRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything the catalog held at one revision.
+
+    Parameters
+    ----------
+    number : int
+        Revision number, from 1, without gaps.
+    revision_id : str
+        Public id of the revision, stored in every quote.
+    content_sha256 : str
+        Chained over the rows of this revision and all before it.
+    calibration, evidence : mapping of str to data
+        ``training`` and ``serving``: the engine's fitted parameters, and the public measurements behind them.
+    """
+
+    number: int
+    revision_id: str
+    content_sha256: str
+    recorded_at: datetime
+    accelerators: Mapping[str, AcceleratorEntry]
+    models: Mapping[str, ModelEntry]
+    node_shapes: Mapping[str, NodeShape]
+    servers: Mapping[str, Server]
+    switches: tuple[NetworkSwitch, ...]
+    storages: Mapping[str, StorageSystem]
+    offers: Mapping[str, Offer]
+    prices: Mapping[str, tuple[PriceRow, ...]]
+    quarantine: tuple[QuarantinedRow, ...]
+    fx: FxTable
+    tariffs: tuple[ElectricityTariff, ...]
+    pue: tuple[PueFact, ...]
+    colocation: tuple[ColocationRate, ...]
+    egress: tuple[EgressTier, ...]
+    street_prices: tuple[PriceRange, ...]
+    own_cost: Mapping[str, OwnCostReference]
+    taxes: tuple[TaxRule, ...]
+    software: tuple[SoftwareMinimum, ...]
+    reliability: Mapping[str, ReferenceFact]
+    reference: tuple[ReferenceFact, ...]
+    availability: Mapping[str, tuple[Availability, ...]]
+    provider_aliases: Mapping[str, str]
+    accelerator_aliases: Mapping[str, str | None]
+    calibration: Mapping[str, Mapping[str, Any]]
+    evidence: Mapping[str, tuple[Mapping[str, Any], ...]]
+    _by_accelerator: Mapping[str, tuple[Offer, ...]] = field(init=False, repr=False, compare=False)
+    _by_sku: Mapping[tuple[str, str], tuple[Offer, ...]] = field(init=False, repr=False, compare=False)
+    _quarantine_by_offer: Mapping[str, tuple[QuarantinedRow, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_accelerator: dict[str, list[Offer]] = defaultdict(list)
+        by_sku: dict[tuple[str, str], list[Offer]] = defaultdict(list)
+        held: dict[str, list[QuarantinedRow]] = defaultdict(list)
+        for offer in self.offers.values():
+            by_sku[offer.key.provider, offer.key.sku].append(offer)
+            if offer.accelerator_id is not None:
+                by_accelerator[offer.accelerator_id].append(offer)
+        for entry in self.quarantine:
+            if entry.offer_id is not None and entry.accepted_revision is None:
+                held[entry.offer_id].append(entry)
+        object.__setattr__(self, "_by_accelerator", {key: tuple(value) for key, value in by_accelerator.items()})
+        object.__setattr__(self, "_by_sku", {key: tuple(value) for key, value in by_sku.items()})
+        object.__setattr__(self, "_quarantine_by_offer", {key: tuple(value) for key, value in held.items()})
+
+    def prices_of(self, offer_id: str) -> tuple[PriceRow, ...]:
+        """Give the price rows of an offer, oldest start first."""
+        return self.prices.get(offer_id, _NO_PRICES)
+
+    def quarantined_of(self, offer_id: str) -> tuple[QuarantinedRow, ...]:
+        """Give the rows of an offer that a check holds back."""
+        return self._quarantine_by_offer.get(offer_id, _NO_QUARANTINE)
+
+    def provider_id(self, name: str) -> str:
+        """Fold a provider's other names into its id (DataCrunch is Verda)."""
+        folded = name.strip().lower()
+        return self.provider_aliases.get(folded, folded)
+
+    def offers_of_accelerator(self, accelerator_id: str) -> tuple[Offer, ...]:
+        """Give every offer of one accelerator, components and indications included."""
+        return self._by_accelerator.get(accelerator_id, ())
+
+    def offers_of_sku(self, provider: str, sku: str) -> tuple[Offer, ...]:
+        """Give every offer of one instance type or SKU over all regions and purchase models."""
+        return self._by_sku.get((self.provider_id(provider), sku), ())
+
+    def find_offers(
+        self,
+        *,
+        providers: Iterable[str] | None = None,
+        instance_type: str | None = None,
+        accelerators: Iterable[str] | None = None,
+        regions: Iterable[str] | None = None,
+        purchase_models: Iterable[str] | None = None,
+        term_months: int | None = None,
+        automatic_only: bool = False,
+    ) -> tuple[Offer, ...]:
+        """Select offers, in id order; None = no restriction on that part."""
+        wanted_providers = None if providers is None else {self.provider_id(name) for name in providers}
+        wanted_accelerators = None if accelerators is None else set(accelerators)
+        wanted_regions = None if regions is None else set(regions)
+        wanted_models = None if purchase_models is None else set(purchase_models)
+        return tuple(
+            offer
+            for offer in self.offers.values()
+            if (wanted_providers is None or offer.key.provider in wanted_providers)
+            and (instance_type is None or offer.key.sku == instance_type)
+            and (wanted_accelerators is None or offer.accelerator_id in wanted_accelerators)
+            and (wanted_regions is None or offer.key.region in wanted_regions)
+            and (wanted_models is None or offer.key.purchase_model in wanted_models)
+            and (term_months is None or offer.key.term_months == term_months)
+            and (not automatic_only or offer.excluded_reason is None)
+        )
