@@ -41,7 +41,8 @@ class Accelerator:
     memory_bytes : float [byte]
         What the driver reports, not the label.
     memory_bytes_basis : str
-        ``reported`` (driver or cloud API) or ``label`` (unit-ambiguous label read as decimal GB: a lower bound).
+        ``reported`` (driver or cloud API), ``documented`` (vendor states binary units) or ``label`` (unit-ambiguous
+        label read as decimal GB: a lower bound).
     memory_bandwidth_bytes_per_s : float [byte/s]
     dense_peaks : DensePeaks [FLOP/s]
     scale_up_bytes_per_s_per_accelerator : float or None [byte/s]
@@ -49,7 +50,8 @@ class Accelerator:
     scale_up_domain : int
         Accelerators that reach each other over the scale-up link (8, 72, 256 ...); 1 when there is none.
     scale_up_topology : str
-        ``nvswitch``, ``mesh``, ``torus``, ``pcie``, ``bridge`` or ``unknown``.
+        ``nvswitch`` (any switched all-to-all), ``mesh`` (direct links to every peer), ``torus``, ``pcie``, ``bridge``
+        or ``unknown``.
     pcie_bytes_per_s : float [byte/s]
         Host link, one direction.
     accelerators_per_node : int

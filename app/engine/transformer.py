@@ -5,7 +5,8 @@ state space, linear attention or none) and a feed-forward part (dense, mixture o
 depends only on the architecture is computed here, once.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +21,24 @@ class SoftmaxAttention:
         None = full attention.
     gated : bool
         Output gate of the width of the heads (Qwen3-Next, Qwen3.5).
-    bias : bool
-        Biases on the query, key and value projections.
+    bias, output_bias : bool
+        Biases on the query, key and value projections; on the output projection.
     key_is_value : bool
-        Keys double as values: one projection and one cache entry (Gemma 4 full layers).
+        Keys double as values: one projection and one cache entry (Gemma 4 full layers, DeepSeek-V4).
+    qk_norm : str or None
+        ``head`` (one vector of ``head_dim`` each), ``full`` (the projection's whole width) or None.
+    sinks : bool
+        One learned attention sink a head (GPT-OSS).
+    q_lora_rank : int or None
+        Queries go through a low-rank pair of matrices (DeepSeek-V4).
+    output_groups, output_lora_rank : int
+        Block-diagonal low-rank output projection (DeepSeek-V4); rank 0 = one full matrix.
+    compression : int or None [token]
+        Beyond the window, one compressed cache entry for every ``compression`` tokens (DeepSeek-V4); None = none.
+    selected_tokens : int or None
+        Compressed entries (or tokens) an indexer keeps per query; None = all.
+    index_heads, index_head_dim : int
+        The indexer's own small attention; 0 when there is none.
 
     References
     ----------
@@ -39,7 +54,17 @@ class SoftmaxAttention:
     window: int | None = None
     gated: bool = False
     bias: bool = False
+    output_bias: bool = False
     key_is_value: bool = False
+    qk_norm: str | None = None
+    sinks: bool = False
+    q_lora_rank: int | None = None
+    output_groups: int = 1
+    output_lora_rank: int = 0
+    compression: int | None = None
+    selected_tokens: int | None = None
+    index_heads: int = 0
+    index_head_dim: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +154,10 @@ class MoeMlp:
         Width of a dense MLP that runs beside the experts in the same layer (Gemma 4), 0 when there is none.
     latent : int or None
         Width the routed experts work at when it is not the model's (Nemotron-3 latent MoE).
+    bias, router_bias : bool
+        Biases on every expert's matrices; on the router.
+    shared_gate : bool
+        A learned scalar gate on the shared expert (Qwen3.5).
 
     References
     ----------
@@ -144,6 +173,8 @@ class MoeMlp:
     gated: bool = True
     bias: bool = False
     latent: int | None = None
+    router_bias: bool = False
+    shared_gate: bool = False
 
 
 Mixer = SoftmaxAttention | LatentAttention | StateSpace | LinearAttention
@@ -152,11 +183,25 @@ FeedForward = DenseMlp | MoeMlp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerGroup:
-    """``count`` equal layers. ``mixer`` or ``feed_forward`` may be absent (hybrid models alternate them)."""
+    """Equal layers.
+
+    Parameters
+    ----------
+    count : int
+    mixer : Mixer or None
+    feed_forward : FeedForward or None
+        Either may be absent (hybrid models alternate them).
+    norms : int
+        Normalisation vectors of the model's width per layer (2 before-norms, 4 with after-norms).
+    other_parameters : int
+        Per layer, weights that take part in no large matmul (hyper-connections, compressors, scalars).
+    """
 
     count: int
     mixer: Mixer | None
     feed_forward: FeedForward | None
+    norms: int = 2
+    other_parameters: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +224,10 @@ class Transformer:
         Published total, kept beside the computed one where dimensions are incomplete.
     context : int or None [token]
         Longest sequence the model was made for.
+    norm_bias : bool
+        LayerNorm (weight and bias) instead of RMSNorm.
+    positions : int
+        Rows of a learned position table (GPT-2, GPT-3, OPT), 0 = none.
     """
 
     name: str
@@ -190,6 +239,8 @@ class Transformer:
     other_parameters: int = 0
     parameters_stated: float | None = None
     context: int | None = None
+    norm_bias: bool = False
+    positions: int = 0
 
     def __post_init__(self) -> None:
         if self.hidden < 1 or self.vocab < 1 or not self.groups:
@@ -201,166 +252,24 @@ class Transformer:
         return sum(g.count for g in self.groups)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matmul:
-    """One weight matrix of a layer: ``tokens x k`` by ``k x n``.
+def group_layers(layers: Iterable[LayerGroup]) -> tuple[LayerGroup, ...]:
+    """Merge equal layers, in order of first appearance.
 
     Parameters
     ----------
-    role : str
-        ``qkv``, ``output``, ``mlp_up``, ``mlp_down``, ``router``, ``expert_up``, ``expert_down``, ``shared_up`` ...
-    k, n : int
-        Inner and output size of one copy, before sharding.
-    stored : int
-        Copies held (experts), for parameters and memory.
-    active : float
-        Copies a token passes through, for FLOPs.
-    split : str
-        What tensor parallelism divides: ``n`` (column), ``k`` (row), or ``-`` (replicated).
-    expert : bool
-        Sharded by expert parallelism.
-    """
-
-    role: str
-    k: int
-    n: int
-    stored: int = 1
-    active: float = 1.0
-    split: str = "n"
-    expert: bool = False
-
-
-def mixer_matmuls(hidden: int, mixer: Mixer | None) -> tuple[Matmul, ...]:
-    """Weight matrices of a token mixer.
-
-    Parameters
-    ----------
-    hidden : int
-        Model width.
-    mixer : Mixer or None
+    layers : iterable of LayerGroup
+        In model order, usually of count 1.
 
     Returns
     -------
-    tuple of Matmul
+    tuple of LayerGroup
 
     References
     ----------
-    1. Vaswani et al. 2017; Ainslie et al. 2023; DeepSeek-AI 2024 (V2, V3); Dao and Gu 2024; Yang et al. 2024.
+    1. None needed: bookkeeping.
     """
-    match mixer:
-        case None:
-            return ()
-        case SoftmaxAttention():
-            q = mixer.heads * mixer.head_dim * (2 if mixer.gated else 1)
-            kv = mixer.kv_heads * (mixer.head_dim + (0 if mixer.key_is_value else mixer.value_head_dim))
-            return (
-                Matmul(role="qkv", k=hidden, n=q + kv),
-                Matmul(role="output", k=mixer.heads * mixer.value_head_dim, n=hidden, split="k"),
-            )
-        case LatentAttention():
-            qk = mixer.qk_nope_head_dim + mixer.qk_rope_head_dim
-            down = mixer.kv_lora_rank + mixer.qk_rope_head_dim + (mixer.q_lora_rank or 0)
-            matmuls = [
-                Matmul(role="latent_down", k=hidden, n=down, split="-"),
-                Matmul(role="query_up", k=mixer.q_lora_rank or hidden, n=mixer.heads * qk),
-                Matmul(
-                    role="key_value_up",
-                    k=mixer.kv_lora_rank,
-                    n=mixer.heads * (mixer.qk_nope_head_dim + mixer.v_head_dim),
-                ),
-                Matmul(role="output", k=mixer.heads * mixer.v_head_dim, n=hidden, split="k"),
-            ]
-            if mixer.index_heads:
-                matmuls.append(
-                    Matmul(
-                        role="index_query",
-                        k=mixer.q_lora_rank or hidden,
-                        n=mixer.index_heads * mixer.index_head_dim,
-                        split="-",
-                    )
-                )
-                matmuls.append(
-                    Matmul(role="index_key", k=hidden, n=mixer.index_head_dim + mixer.index_heads, split="-")
-                )
-            return tuple(matmuls)
-        case StateSpace():
-            inner = mixer.heads * mixer.head_dim
-            return (
-                Matmul(role="state_in", k=hidden, n=2 * inner + 2 * mixer.groups * mixer.state + mixer.heads),
-                Matmul(role="state_out", k=inner, n=hidden, split="k"),
-            )
-        case LinearAttention():
-            keys = mixer.key_heads * mixer.key_head_dim
-            values = mixer.value_heads * mixer.value_head_dim
-            return (
-                Matmul(role="linear_in", k=hidden, n=2 * keys + 2 * values + 2 * mixer.value_heads),
-                Matmul(role="linear_out", k=values, n=hidden, split="k"),
-            )
-
-
-def feed_forward_matmuls(hidden: int, feed_forward: FeedForward | None) -> tuple[Matmul, ...]:
-    """Weight matrices of a feed-forward part.
-
-    Parameters
-    ----------
-    hidden : int
-        Model width.
-    feed_forward : FeedForward or None
-
-    Returns
-    -------
-    tuple of Matmul
-
-    References
-    ----------
-    1. Shazeer, "GLU Variants Improve Transformer", 2020; DeepSeek-AI, "DeepSeekMoE", 2024.
-    """
-    match feed_forward:
-        case None:
-            return ()
-        case DenseMlp(ffn=ffn, gated=gated):
-            return (
-                Matmul(role="mlp_up", k=hidden, n=ffn * (2 if gated else 1)),
-                Matmul(role="mlp_down", k=ffn, n=hidden, split="k"),
-            )
-        case MoeMlp() as moe:
-            up = 2 if moe.gated else 1
-            width = moe.latent or hidden
-            matmuls = [
-                Matmul(role="router", k=hidden, n=moe.experts, split="-"),
-                Matmul(
-                    role="expert_up",
-                    k=width,
-                    n=moe.expert_ffn * up,
-                    stored=moe.experts,
-                    active=moe.active_experts,
-                    expert=True,
-                ),
-                Matmul(
-                    role="expert_down",
-                    k=moe.expert_ffn,
-                    n=width,
-                    stored=moe.experts,
-                    active=moe.active_experts,
-                    split="k",
-                    expert=True,
-                ),
-            ]
-            if moe.latent:
-                matmuls.append(Matmul(role="latent_in", k=hidden, n=moe.latent, split="-"))
-                matmuls.append(Matmul(role="latent_out", k=moe.latent, n=hidden, split="-"))
-            for role, ffn in (("shared", moe.shared_ffn), ("dense", moe.dense_ffn)):
-                if ffn:
-                    matmuls.append(Matmul(role=f"{role}_up", k=hidden, n=ffn * up))
-                    matmuls.append(Matmul(role=f"{role}_down", k=ffn, n=hidden, split="k"))
-            return tuple(matmuls)
-
-
-def layer_matmuls(hidden: int, group: LayerGroup) -> tuple[Matmul, ...]:
-    """All weight matrices of one layer of a group, mixer first.
-
-    References
-    ----------
-    1. Narayanan et al. 2021, section 2.3 (which matrices tensor parallelism splits, and how).
-    """
-    return mixer_matmuls(hidden, group.mixer) + feed_forward_matmuls(hidden, group.feed_forward)
+    merged: dict[LayerGroup, int] = {}
+    for layer in layers:
+        key = replace(layer, count=1)
+        merged[key] = merged.get(key, 0) + layer.count
+    return tuple(replace(key, count=count) for key, count in merged.items())
