@@ -1,1 +1,1 @@
-"""Pure money: decimal amounts with a currency, rates, line items, waterfall, ownership cost."""
+"""Money: exact, dated, explained. Pure: no I/O, no clock, no binary floating point."""
