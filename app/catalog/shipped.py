@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from app.catalog.shipped_models import UnusableModelError, transformer_of
+from app.catalog.shipped_models import CONFIG_FILES, UnusableModelError, transformer_of
 from app.engine.hardware import Accelerator, DensePeaks
+from app.engine.huggingface import read_config
 from app.engine.transformer import Transformer
 
 GIGA = 1e9
@@ -99,6 +101,11 @@ def _models() -> Mapping[str, Transformer | str]:
     completions = read_data("model_completions.json")["families"]
     out: dict[str, Transformer | str] = {}
     for family, row in read_models().items():
+        if family in CONFIG_FILES:
+            config = read_data(f"model_configs/{CONFIG_FILES[family]}")
+            published = read_config(config, name=row["name"] or family).transformer
+            out[family] = replace(published, parameters_stated=row["total_params"])
+            continue
         try:
             out[family] = transformer_of(family, row, completions.get(family, {}))
         except UnusableModelError as error:

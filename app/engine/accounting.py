@@ -105,14 +105,7 @@ def _mixer_vectors(hidden: int, mixer: Mixer | None) -> int:
         case None:
             return 0
         case SoftmaxAttention():
-            queries = mixer.heads * mixer.head_dim
-            keys = mixer.kv_heads * mixer.head_dim
-            values = 0 if mixer.key_is_value else mixer.kv_heads * mixer.value_head_dim
-            total = queries * (2 if mixer.gated else 1) + keys + values if mixer.bias else 0
-            total += hidden if mixer.output_bias else 0
-            total += {"head": 2 * mixer.head_dim, "full": queries + keys, None: 0}[mixer.qk_norm]
-            total += mixer.heads if mixer.sinks else 0
-            return total + (mixer.q_lora_rank or 0)
+            return _softmax_vectors(hidden, mixer)
         case LatentAttention():
             index = 2 * mixer.index_head_dim if mixer.index_heads else 0
             return (mixer.q_lora_rank or 0) + mixer.kv_lora_rank + index
@@ -123,6 +116,23 @@ def _mixer_vectors(hidden: int, mixer: Mixer | None) -> int:
         case LinearAttention():
             channels = 2 * mixer.key_heads * mixer.key_head_dim + mixer.value_heads * mixer.value_head_dim
             return channels * mixer.convolution + 2 * mixer.value_heads + mixer.value_head_dim
+
+
+def _softmax_vectors(hidden: int, mixer: SoftmaxAttention) -> int:
+    queries = mixer.heads * mixer.head_dim
+    keys = 0 if mixer.shares_cache else mixer.kv_heads * mixer.head_dim
+    values = 0 if mixer.shares_cache or mixer.key_is_value else mixer.kv_heads * mixer.value_head_dim
+    total = queries * (2 if mixer.gated else 1) + keys + values if mixer.bias else 0
+    total += hidden if mixer.output_bias else 0
+    head_norms = mixer.head_dim * (1 if mixer.shares_cache else 2)
+    total += {"head": head_norms, "full": queries + keys, None: 0}[mixer.qk_norm]
+    total += mixer.heads if mixer.sinks else 0
+    total += (mixer.q_lora_rank or 0) + (mixer.head_dim if mixer.key_norm else 0)
+    if mixer.compression:
+        series = 2 if mixer.index_heads else 1
+        width = mixer.head_dim + mixer.index_head_dim
+        total += mixer.compression * series * width + width
+    return total
 
 
 def _mlp_vectors(transformer: Transformer, group: LayerGroup) -> int:
@@ -176,7 +186,8 @@ def count_parameters(transformer: Transformer) -> ParameterCount:
         routed += group.count * sum(m.k * m.n * m.stored for m in matmuls if m.expert)
     embedding = transformer.vocab * hidden
     head = 0 if transformer.tied_embeddings else embedding
-    outside = embedding + head + transformer.positions * hidden + hidden * (2 if transformer.norm_bias else 1)
+    norm = hidden * (2 if transformer.norm_bias else 1)
+    outside = embedding + head + transformer.positions * hidden + norm + transformer.final_parameters
     return ParameterCount(
         total=held + outside + transformer.other_parameters,
         active=active + outside,

@@ -23,6 +23,8 @@ def cache_elements_per_token(mixer: Mixer | None) -> float:
     2. DeepSeek-AI, "DeepSeek-V2", 2024, table 1 (576 elements a layer).
     """
     match mixer:
+        case SoftmaxAttention(shares_cache=True):
+            return 0.0
         case SoftmaxAttention():
             width = mixer.head_dim + (0 if mixer.key_is_value else mixer.value_head_dim)
             return float(mixer.kv_heads * width)

@@ -86,6 +86,7 @@ def mixer_matmuls(hidden: int, mixer: Mixer | None) -> tuple[Matmul, ...]:
 def _softmax_matmuls(hidden: int, mixer: SoftmaxAttention) -> tuple[Matmul, ...]:
     q = mixer.heads * mixer.head_dim * (2 if mixer.gated else 1)
     kv = mixer.kv_heads * (mixer.head_dim + (0 if mixer.key_is_value else mixer.value_head_dim))
+    kv = 0 if mixer.shares_cache else kv
     out = mixer.heads * mixer.value_head_dim
     if mixer.q_lora_rank:
         matmuls = [
@@ -108,6 +109,11 @@ def _softmax_matmuls(hidden: int, mixer: SoftmaxAttention) -> tuple[Matmul, ...]
         matmuls.append(Matmul(role="output", k=rank, n=hidden, split="k"))
     else:
         matmuls.append(Matmul(role="output", k=out, n=hidden, split="k"))
+    if mixer.compression:
+        # values and gates; the fine ratio keeps two overlapping series and compresses for its indexer too
+        series = 2 if mixer.index_heads else 1
+        width = 2 * series * (mixer.head_dim + mixer.index_head_dim)
+        matmuls.append(Matmul(role="compress", k=hidden, n=width, split="-"))
     if mixer.index_heads:
         width = mixer.index_heads * mixer.index_head_dim
         matmuls.append(Matmul(role="index_query", k=mixer.q_lora_rank or hidden, n=width, split="-"))

@@ -39,6 +39,10 @@ class SoftmaxAttention:
         Compressed entries (or tokens) an indexer keeps per query; None = all.
     index_heads, index_head_dim : int
         The indexer's own small attention; 0 when there is none.
+    key_norm : bool
+        One vector on the shared key-value projection (DeepSeek-V4).
+    shares_cache : bool
+        Reuses the keys and values of an earlier layer: no projections for them, no cache (Gemma 4 small models).
 
     References
     ----------
@@ -65,6 +69,8 @@ class SoftmaxAttention:
     selected_tokens: int | None = None
     index_heads: int = 0
     index_head_dim: int = 0
+    key_norm: bool = False
+    shares_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +234,8 @@ class Transformer:
         LayerNorm (weight and bias) instead of RMSNorm.
     positions : int
         Rows of a learned position table (GPT-2, GPT-3, OPT), 0 = none.
+    final_parameters : int
+        Text weights outside the layers besides tables, final norm and head (hyper-connection collapse).
     """
 
     name: str
@@ -241,6 +249,7 @@ class Transformer:
     context: int | None = None
     norm_bias: bool = False
     positions: int = 0
+    final_parameters: int = 0
 
     def __post_init__(self) -> None:
         if self.hidden < 1 or self.vocab < 1 or not self.groups:

@@ -1,0 +1,94 @@
+"""Names that configurations use for the same thing, and checked access to them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.engine.errors import EngineInputError
+
+Config = Mapping[str, Any]
+
+# One meaning, several spellings (transformers 5.23, attribute_map and configuration classes).
+ALIASES: dict[str, tuple[str, ...]] = {
+    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
+    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
+    "intermediate_size": ("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "inner_hidden_size"),
+    "vocab_size": ("vocab_size", "padded_vocab_size"),
+    "context": ("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len", "max_sequence_length"),
+    "experts": ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"),
+    "active_experts": (
+        "num_experts_per_tok",
+        "experts_per_token",
+        "num_experts_per_token",
+        "top_k_experts",
+        "moe_k",
+        "moe_topk",
+    ),
+    "expert_ffn": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"),
+    "shared_experts": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
+    "shared_ffn": (
+        "shared_expert_intermediate_size",
+        "moe_shared_expert_intermediate_size",
+        "shared_intermediate_size",
+    ),
+    "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers"),
+}
+
+
+def find(config: Config, meaning: str, default: Any = None) -> Any:
+    """Value of the first spelling of a meaning that is present and not null, or the default."""
+    for key in ALIASES.get(meaning, (meaning,)):
+        if config.get(key) is not None:
+            return config[key]
+    return default
+
+
+def require_int(config: Config, meaning: str) -> int:
+    """A positive whole number that must be there.
+
+    Raises
+    ------
+    EngineInputError
+        Naming the key, when it is missing or not a positive whole number.
+    """
+    value = find(config, meaning)
+    spellings = ALIASES.get(meaning, (meaning,))
+    if value is None:
+        also = f" (also read as {', '.join(spellings[1:])})" if len(spellings) > 1 else ""
+        raise EngineInputError(
+            spellings[0],
+            f"the configuration has no {spellings[0]}{also}; the architecture is not determined without it",
+        )
+    return positive_int(spellings[0], value)
+
+
+def positive_int(key: str, value: Any) -> int:
+    """The value as a positive whole number, or an error that names its key."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise EngineInputError(key, f"must be a positive whole number, got {value!r}")
+    return value
+
+
+def optional_int(config: Config, meaning: str, default: int = 0) -> int:
+    """A whole number that may be missing; zero and null mean the default."""
+    value = find(config, meaning)
+    if value is None or value == 0:
+        return default
+    return positive_int(ALIASES.get(meaning, (meaning,))[0], value)
+
+
+def per_layer(config: Config, key: str, layers: int) -> list[Any] | None:
+    """A list with one entry per layer, or None when the key is absent.
+
+    Raises
+    ------
+    EngineInputError
+        When the list is shorter than the layers it should describe (longer lists end with prediction layers).
+    """
+    value = config.get(key)
+    if not isinstance(value, list | tuple | str) or len(value) == 0:
+        return None
+    if len(value) < layers:
+        raise EngineInputError(key, f"describes {len(value)} layers, but the model has {layers}", {key: layers})
+    return list(value)[:layers]
