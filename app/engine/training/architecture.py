@@ -11,17 +11,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from app.engine.matmuls import Matmul, layer_matmuls
 from app.engine.transformer import (
     DenseMlp,
     LatentAttention,
     LayerGroup,
     LinearAttention,
-    Matmul,
     MoeMlp,
     SoftmaxAttention,
     StateSpace,
     Transformer,
-    layer_matmuls,
 )
 
 Array = NDArray[np.float64]

@@ -160,7 +160,12 @@ def _elementwise(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: 
     hidden = a.hidden_passes * np.where(p.sequence_parallel > 0.0, own, tokens)
     sharded = (a.sharded_elements + a.expert_elements) * own
     permuted = PERMUTE_PASSES * c.permute * a.routed_elements * own * p.expert_tensor
-    cast = 0.5 * CAST_BYTES * c.quantize * ((a.quantized_elements - a.quantized_hidden) * own + a.quantized_hidden * tokens)
+    cast = (
+        0.5
+        * CAST_BYTES
+        * c.quantize
+        * ((a.quantized_elements - a.quantized_hidden) * own + a.quantized_hidden * tokens)
+    )
     rate = hw.memory_bytes_per_s * STREAM_SHARE
     forward = ACTIVATION_BYTES * (c.elementwise * (HIDDEN_PASSES_FORWARD * hidden + sharded) + permuted) + cast
     backward = ACTIVATION_BYTES * (c.elementwise * (HIDDEN_PASSES_BACKWARD * hidden + 2.0 * sharded) + permuted) + cast

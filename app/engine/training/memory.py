@@ -180,9 +180,7 @@ def _activations(
     kept = np.where(p.recompute == 0.0, none, np.where(p.recompute == 1.0, selective, full))
     batches = np.maximum(global_batch / (p.data * p.micro_batch), 1.0)
     # 1F1B keeps one micro-batch per later stage; interleaving adds (p - 1)/(p v) of that (Narayanan 2021, 2.2)
-    flight = np.where(
-        p.virtual > 1.0, p.pipeline * (1.0 + (p.pipeline - 1.0) / (p.pipeline * p.virtual)), p.pipeline
-    )
+    flight = np.where(p.virtual > 1.0, p.pipeline * (1.0 + (p.pipeline - 1.0) / (p.pipeline * p.virtual)), p.pipeline)
     flight = np.minimum(flight, batches)
     working = np.where(p.recompute > 0.0, none, 0.0) / a.depth
     return kept / p.pipeline * flight, working

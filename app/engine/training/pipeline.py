@@ -58,7 +58,13 @@ def schedule_time(
     """
     slots, odd = stage_slots(depth, pipeline, virtual)
     # an odd last stage trades layers for the head: it is the pace only if the head outweighs a free slot
-    fullest = np.where(odd > 0.0, np.maximum(slots * layer_s, (slots - 1.0) * layer_s + head_s), slots * layer_s + head_s)
+    fullest = np.where(
+        odd > 0.0, np.maximum(slots * layer_s, (slots - 1.0) * layer_s + head_s), slots * layer_s + head_s
+    )
     mean = (depth * layer_s + head_s) / pipeline
     fullest = np.maximum(fullest, mean)
-    return np.asarray(batches * mean), np.asarray(batches * (fullest - mean)), np.asarray((pipeline - 1.0) / virtual * mean)
+    return (
+        np.asarray(batches * mean),
+        np.asarray(batches * (fullest - mean)),
+        np.asarray((pipeline - 1.0) / virtual * mean),
+    )

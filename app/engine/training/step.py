@@ -194,7 +194,7 @@ def _data_parallel(
     trained = formats.trained_share
     stream = hw.memory_bytes_per_s * STREAM_SHARE
     # reduce-scatter of gradients, all-gather of weights: once a step, or every micro-batch when sharded fully
-    once = (dense * _per_byte(p.tensor, replicas, hw, c) + experts * _per_byte(p.expert, expert_replicas, hw, c))
+    once = dense * _per_byte(p.tensor, replicas, hw, c) + experts * _per_byte(p.expert, expert_replicas, hw, c)
     fully = p.sharding >= 3.0
     step_bytes = (formats.gradients + ACTIVATION_BYTES) * trained
     gathers = 2.0 + (p.recompute == 2.0) + job.extra_forwards

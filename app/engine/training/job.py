@@ -1,0 +1,97 @@
+"""A training workload as the numbers a step and its memory need."""
+
+from app.engine.precision import FORMATS
+from app.engine.training.architecture import Architecture, trained_parameters
+from app.engine.training.memory import Formats
+from app.engine.training.step import Job
+from app.engine.workload import Adapter, TrainingWorkload
+
+# bytes per trained parameter: 16-bit weights, fp32 gradients, fp32 master weight and two Adam moments
+# (Rajbhandari et al. 2020, section 3.1)
+WEIGHT_BYTES, GRADIENT_BYTES, OPTIMIZER_STATE_BYTES = 2.0, 4.0, 12.0
+# forward passes without gradients beside the trained one: DPO scores a reference policy (Rafailov et al. 2023),
+# GRPO the old policy and a reference (Shao et al. 2024)
+EXTRA_FORWARDS = {"dpo": 1.0, "grpo": 2.0}
+# frozen copies of the weights held beside the trained ones, 16 bits each: the reference policy
+REFERENCE_BYTES = {"dpo": 2.0, "grpo": 2.0}
+ADAPTER_METHODS = ("lora", "qlora")
+
+
+def job_of(workload: TrainingWorkload) -> Job:
+    """What a step of the workload processes.
+
+    Parameters
+    ----------
+    workload : TrainingWorkload
+
+    Returns
+    -------
+    Job
+
+    References
+    ----------
+    1. Hu et al. 2021 (LoRA); Rafailov et al. 2023 (DPO); Shao et al. 2024 (GRPO); DeepSeek-AI 2024 (MTP).
+    """
+    return Job(
+        sequence=float(workload.sequence_length),
+        global_batch=float(workload.global_batch_sequences),
+        weight_gradients=0.0 if workload.method in ADAPTER_METHODS else 1.0,
+        extra_forwards=EXTRA_FORWARDS.get(workload.method, 0.0),
+        heads=1.0 + workload.mtp_layers,
+    )
+
+
+def formats_of(workload: TrainingWorkload, architecture: Architecture) -> Formats:
+    """Bytes per parameter of each kind of state.
+
+    Parameters
+    ----------
+    workload : TrainingWorkload
+    architecture : Architecture
+
+    Returns
+    -------
+    Formats
+
+    References
+    ----------
+    1. Rajbhandari et al. 2020; Hu et al. 2021; Dettmers et al. 2023.
+    """
+    frozen, trained = 0.0, 1.0
+    if workload.method in ADAPTER_METHODS:
+        adapter = workload.adapter or Adapter()
+        base = "int4" if workload.method == "qlora" and adapter.base_precision == "bf16" else adapter.base_precision
+        frozen = FORMATS[base].bytes_per_element
+        trained = adapter_parameters(architecture, adapter) / float(trained_parameters(architecture))
+    return Formats(
+        weights=WEIGHT_BYTES,
+        gradients=GRADIENT_BYTES,
+        optimizer=OPTIMIZER_STATE_BYTES,
+        frozen=frozen,
+        trained_share=min(trained, 1.0),
+        copies=REFERENCE_BYTES.get(workload.method, 0.0),
+    )
+
+
+def adapter_parameters(architecture: Architecture, adapter: Adapter) -> float:
+    """Parameters of low-rank adapters on the matmuls they target.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    adapter : Adapter
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    One pair of rank-r matrices per matmul and layer: ``r (k + n)``; experts share one.
+
+    References
+    ----------
+    1. Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021.
+    """
+    a = architecture
+    return float(adapter.rank * ((a.k + a.n) * a.layers * (a.compressed > 0.0)).sum())

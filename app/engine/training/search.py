@@ -1,0 +1,300 @@
+"""The training facade: the fastest plan that fits, or why there is none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.hardware import Cluster
+from app.engine.outcome import Infeasible, TrainingResult
+from app.engine.training.architecture import Architecture, architecture_of, column
+from app.engine.training.calibration import Coefficients, Setting, TrainingCalibration, setting_of
+from app.engine.training.hardware_arrays import Hardware, hardware_of
+from app.engine.training.job import formats_of, job_of
+from app.engine.training.layer import LayerTimes, layer_times
+from app.engine.training.memory import Formats, MemoryArrays, memory_of
+from app.engine.training.plans import RECOMPUTES, PlanArrays
+from app.engine.training.refusal import no_legal_plan, no_peak, out_of_memory
+from app.engine.training.result import result_of
+from app.engine.training.space import Limits, plans_of, shardings_of
+from app.engine.training.step import Job, StepTimes, step_times
+from app.engine.workload import TrainingPlanRequest, TrainingWorkload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One workload on one cluster, reduced to numbers.
+
+    References
+    ----------
+    1. Narayanan et al. 2021.
+    """
+
+    workload: TrainingWorkload
+    cluster: Cluster
+    request: TrainingPlanRequest
+    architecture: Architecture
+    hardware: Hardware
+    job: Job
+    formats: Formats
+    setting: Setting
+    coefficients: Coefficients
+    limits: Limits
+
+
+def problem_of(
+    workload: TrainingWorkload, cluster: Cluster, request: TrainingPlanRequest, calibration: TrainingCalibration
+) -> Problem | Infeasible:
+    """Reduce a workload on a cluster to numbers.
+
+    Parameters
+    ----------
+    workload : TrainingWorkload
+    cluster : Cluster
+    request : TrainingPlanRequest
+    calibration : TrainingCalibration
+
+    Returns
+    -------
+    Problem or Infeasible
+
+    References
+    ----------
+    1. Narayanan et al. 2021.
+    """
+    hardware = hardware_of(cluster, workload.precision)
+    if hardware is None:
+        return no_peak(workload, cluster)
+    architecture = architecture_of(workload.transformer, workload.mtp_layers)
+    setting = setting_of(workload, cluster.accelerator)
+    heads = [int(h) for h in architecture.attention_heads if h > 0.0] or [0]
+    experts = [int(s) for s, e in zip(architecture.stored, architecture.expert, strict=True) if e > 0.0] or [0]
+    job = job_of(workload)
+    limits = Limits(
+        accelerators=cluster.accelerators,
+        depth=int(architecture.depth),
+        heads=int(np.gcd.reduce(heads)),
+        experts=experts[0],
+        global_batch=workload.global_batch_sequences,
+        sequence=workload.sequence_length,
+        domain=int(hardware.domain),
+        sequence_parallel=setting.fused_attention,
+        adapters=job.weight_gradients == 0.0,
+    )
+    return Problem(
+        workload=workload,
+        cluster=cluster,
+        request=request,
+        architecture=column(architecture),
+        hardware=hardware,
+        job=job,
+        formats=formats_of(workload, architecture),
+        setting=setting,
+        coefficients=calibration.coefficients(setting),
+        limits=limits,
+    )
+
+
+def times_of(problem: Problem, plans: PlanArrays, layers: LayerTimes | None = None) -> StepTimes:
+    """Step times of plans of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    plans : PlanArrays, shape (plans,)
+    layers : LayerTimes, optional
+        Layer times of the same plans, where they are known.
+
+    Returns
+    -------
+    StepTimes, shape (plans,)
+
+    References
+    ----------
+    1. Narayanan et al. 2021; Isaev et al. 2023.
+    """
+    pr = problem
+    if layers is None:
+        layers = layer_times(pr.architecture, plans, pr.job.sequence, pr.hardware, pr.coefficients)
+    return step_times(pr.architecture, plans, layers, pr.job, pr.hardware, pr.coefficients, pr.formats)
+
+
+def memory_arrays(problem: Problem, plans: PlanArrays) -> MemoryArrays:
+    """Memory of plans of a problem.
+
+    References
+    ----------
+    1. Korthikanti et al. 2022; Rajbhandari et al. 2020.
+    """
+    pr = problem
+    fused = pr.coefficients.fused_attention
+    return memory_of(pr.architecture, plans, pr.job.sequence, pr.job.global_batch, pr.hardware, pr.formats, fused)
+
+
+def with_recompute(problem: Problem, plans: PlanArrays) -> tuple[PlanArrays, NDArray[np.bool_]]:
+    """The least recomputation that lets each plan fit, and whether it fits at all.
+
+    Parameters
+    ----------
+    problem : Problem
+    plans : PlanArrays, shape (plans,)
+
+    Returns
+    -------
+    (PlanArrays, array of bool)
+
+    References
+    ----------
+    1. Korthikanti et al. 2022, section 5: selective before full.
+    """
+    pinned = problem.request.recompute
+    levels = [float(RECOMPUTES.index(pinned))] if pinned else [0.0, 1.0, 2.0]
+    chosen = np.full_like(plans.tensor, levels[-1])
+    fits = np.zeros(len(plans), dtype=bool)
+    for level in levels:
+        trial = replace(plans, recompute=np.full_like(chosen, level))
+        now = memory_arrays(problem, trial).headroom >= 0.0
+        chosen = np.where(now & ~fits, level, chosen)
+        fits |= now
+        if fits.all():
+            break
+    return replace(plans, recompute=chosen), fits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Every plan of a problem that fits, with its step time; ``best`` is the fastest.
+
+    References
+    ----------
+    1. Isaev et al. 2023 (exhaustive search).
+    """
+
+    plans: PlanArrays
+    times: StepTimes
+    considered: int
+
+    @property
+    def best(self) -> int:
+        """Index of the fastest plan."""
+        return int(np.argmin(self.times.total))
+
+
+def rank_plans(problem: Problem) -> Ranking | Infeasible:
+    """All legal plans that fit, timed.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Ranking or Infeasible
+
+    References
+    ----------
+    1. Isaev et al. 2023; Zheng et al. 2022 (Alpa) for the two-level space.
+    """
+    columns = shardings_of(problem.limits, problem.request)
+    plans, parent = plans_of(problem.limits, problem.request, columns)
+    if not len(plans):
+        return no_legal_plan(problem.limits, problem.request)
+    plans, fits = with_recompute(problem, plans)
+    if not fits.any():
+        memory = memory_arrays(problem, plans)
+        return out_of_memory(plans, memory, problem.cluster)
+    kept = plans.take(fits)
+    used, inverse = np.unique(parent[fits], return_inverse=True)
+    shards = PlanArrays(
+        **{
+            f.name: columns[f.name][used] if f.name in columns else np.ones(used.size)
+            for f in fields(PlanArrays)
+            if f.name != "sequence_parallel"
+        },
+        sequence_parallel=np.where(columns["tensor"][used] > 1.0, kept.sequence_parallel.max(), 0.0),
+    )
+    pr = problem
+    unique = layer_times(pr.architecture, shards, pr.job.sequence, pr.hardware, pr.coefficients)
+    gathered = LayerTimes(**{f.name: np.asarray(getattr(unique, f.name))[inverse] for f in fields(LayerTimes)})
+    return Ranking(plans=kept, times=times_of(problem, kept, gathered), considered=len(plans))
+
+
+def search_training(
+    workload: TrainingWorkload, cluster: Cluster, request: TrainingPlanRequest, calibration: TrainingCalibration
+) -> TrainingResult | Infeasible:
+    """The fastest plan that fits, with the caller's pinned fields kept.
+
+    Parameters
+    ----------
+    workload : TrainingWorkload
+    cluster : Cluster
+    request : TrainingPlanRequest
+        Fields left None are searched.
+    calibration : TrainingCalibration
+
+    Returns
+    -------
+    TrainingResult or Infeasible
+
+    Notes
+    -----
+    A plan that does not fit is never returned.
+
+    References
+    ----------
+    1. Narayanan et al. 2021; Isaev et al. 2023.
+    """
+    problem = problem_of(workload, cluster, request, calibration)
+    if isinstance(problem, Infeasible):
+        return problem
+    ranking = rank_plans(problem)
+    if isinstance(ranking, Infeasible):
+        return ranking
+    index = np.array([ranking.best])
+    best = ranking.plans.take(index)
+    times = StepTimes(**{f.name: getattr(ranking.times, f.name)[index] for f in fields(StepTimes)})
+    origin = "pinned" if all(getattr(request, name) is not None for name in PLAN_DEGREES) else "searched"
+    return result_of(
+        workload=workload,
+        cluster=cluster,
+        setting=problem.setting,
+        calibration=calibration,
+        coefficients=problem.coefficients,
+        hardware=problem.hardware,
+        plan=best.plan(0),
+        times=times,
+        memory=memory_arrays(problem, best),
+        origin=origin,
+        considered=ranking.considered,
+    )
+
+
+# a plan counts as pinned when its degrees and micro-batch are
+PLAN_DEGREES = ("tensor", "pipeline", "micro_batch_sequences")
+
+
+def search_training_many(
+    workload: TrainingWorkload,
+    clusters: Sequence[Cluster],
+    request: TrainingPlanRequest,
+    calibration: TrainingCalibration,
+) -> list[TrainingResult | Infeasible]:
+    """:func:`search_training` on several clusters, in their order.
+
+    Parameters
+    ----------
+    workload : TrainingWorkload
+    clusters : sequence of Cluster
+    request : TrainingPlanRequest
+    calibration : TrainingCalibration
+
+    Returns
+    -------
+    list of TrainingResult or Infeasible
+
+    References
+    ----------
+    1. Narayanan et al. 2021; Isaev et al. 2023.
+    """
+    return [search_training(workload, cluster, request, calibration) for cluster in clusters]
