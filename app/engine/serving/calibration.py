@@ -1,0 +1,198 @@
+"""Parameters of the serving engine as fitted: curves, effects and engine conventions, and their resolution for a part.
+
+Every effective rate is a datasheet rate times a curve of the kernel tables times ``exp`` of a sum of small effects
+(vendor, family, format, stack, release year), each shrunk towards zero in the fit, so that a part or stack without
+measurements inherits its neighbours'.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.engine.hardware import Accelerator
+from app.engine.serving.curves import AttentionCurve, MatmulCurve, dense_peak, family, look_up
+from app.engine.serving.operators import Precisions
+
+# release years enter relative to the middle of the calibration rows
+YEAR_ZERO = 2025.0
+# and never beyond the measured span
+YEAR_SPAN = (-2.0, 1.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConventions:
+    """How a serving engine fills memory and batches.
+
+    Parameters
+    ----------
+    memory_fraction : float [1]
+        Of the accelerator's memory that weights, workspace and cache may fill.
+    reserve_bytes : float [byte]
+        CUDA context, graphs, communicators: not available to the cache.
+    admitted_output_share : float [1]
+        Share of a request's output it must have room for when admitted (1 = no eviction ever).
+    max_sequences : int
+        Default cap on running sequences.
+    chunk_tokens : int [token]
+        Prompt tokens of one iteration.
+
+    References
+    ----------
+    1. vLLM, SGLang and TensorRT-LLM documentation (``gpu_memory_utilization``, ``mem_fraction_static``,
+       ``free_gpu_memory_fraction``; ``max_num_seqs``; ``GUARANTEED_NO_EVICT``).
+    """
+
+    memory_fraction: float
+    reserve_bytes: float
+    admitted_output_share: float
+    max_sequences: int
+    chunk_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What an effect may depend on: the chip, the formats, the stack and its release year."""
+
+    accelerator: Accelerator
+    precisions: Precisions
+    stack: str
+    released_year: float
+    mixture: bool
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of the effects that apply, most general first."""
+        vendor, weights = self.accelerator.vendor, self.precisions.weights
+        return (
+            "",
+            f"vendor={vendor}",
+            f"family={family(self.accelerator)}",
+            f"format={weights}",
+            f"stack={self.stack}",
+            f"stack={self.stack},vendor={vendor}",
+            f"stack={self.stack},format={weights}",
+            f"mixture={self.mixture}",
+            f"stack={self.stack},mixture={self.mixture}",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingCalibration:
+    """The shipped parameter file of the serving engine.
+
+    Parameters
+    ----------
+    curves : mapping
+        ``matmul``, ``experts``, ``attention`` by ``family|format``.
+    base : mapping of str to float
+        Value of every quantity before its effects.
+    effects : mapping of str to mapping of str to float
+        Log effects by quantity and key.
+    engines : mapping of str to EngineConventions
+    residuals : mapping
+        Quantile ratios by metric and evidence class.
+    calibrated : frozenset of str
+        ``accelerator|format`` pairs with measured rows.
+    default_stack : str
+    default_year : float [year]
+
+    References
+    ----------
+    1. ``benchmarks/calibrate``: reproduces the file from the measurements.
+    """
+
+    curves: Mapping[str, Mapping[str, Mapping[str, float]]]
+    base: Mapping[str, float]
+    effects: Mapping[str, Mapping[str, float]]
+    engines: Mapping[str, EngineConventions]
+    residuals: Mapping[str, Mapping[str, tuple[float, float]]]
+    calibrated: frozenset[str]
+    default_stack: str
+    default_year: float
+
+    @staticmethod
+    def from_mapping(data: Mapping[str, Any]) -> "ServingCalibration":
+        """Read the parameter file's mapping.
+
+        References
+        ----------
+        1. ``app/catalog/data/calibration/serving.json``.
+        """
+        return ServingCalibration(
+            curves=data["curves"],
+            base=data["base"],
+            effects=data["effects"],
+            engines={name: EngineConventions(**fields) for name, fields in data["engines"].items()},
+            residuals={
+                metric: {name: (float(low), float(high)) for name, (low, high) in classes.items()}
+                for metric, classes in data["residuals"].items()
+            },
+            calibrated=frozenset(data["calibrated"]),
+            default_stack=data["default_stack"],
+            default_year=float(data["default_year"]),
+        )
+
+    def value(self, quantity: str, situation: Situation) -> float:
+        """Value of a quantity: its base times ``exp`` of the effects that apply.
+
+        References
+        ----------
+        1. Gelman and Hill, "Data Analysis Using Regression and Multilevel/Hierarchical Models", 2007.
+        """
+        effects = self.effects.get(quantity, {})
+        total = sum(effects.get(key, 0.0) for key in situation.keys())
+        if "year" in effects:
+            total += effects["year"] * years_from_zero(situation.released_year)
+        return self.base[quantity] * math.exp(total)
+
+    def engine(self, stack: str) -> EngineConventions:
+        """Conventions of a stack; an unknown one behaves like the default stack."""
+        return self.engines.get(stack, self.engines[self.default_stack])
+
+    def evidence_class(self, accelerator: Accelerator, weights: str) -> str:
+        """``calibrated`` (same part and format measured), ``transferred`` (same family or vendor) or ``datasheet``."""
+        if f"{accelerator.id}|{weights}" in self.calibrated:
+            return "calibrated"
+        known = {key.split("|")[0] for key in self.calibrated}
+        if accelerator.id in known or family(accelerator) in {k.removeprefix("family:") for k in known}:
+            return "transferred"
+        return "datasheet"
+
+    def matmul_curve(self, accelerator: Accelerator, number_format: str) -> MatmulCurve:
+        """Curve of matmuls outside the experts."""
+        return MatmulCurve(**look_up(self.curves["matmul"], accelerator, computed_format(accelerator, number_format))[0])
+
+    def experts_curve(self, accelerator: Accelerator, number_format: str) -> MatmulCurve:
+        """Curve of grouped expert matmuls."""
+        return MatmulCurve(**look_up(self.curves["experts"], accelerator, computed_format(accelerator, number_format))[0])
+
+    def attention_curve(self, accelerator: Accelerator) -> AttentionCurve:
+        """Curve of the attention kernels."""
+        return AttentionCurve(**look_up(self.curves["attention"], accelerator, "bf16")[0])
+
+
+def years_from_zero(released_year: float) -> float:
+    """Release year relative to :data:`YEAR_ZERO`, held inside the measured span [year].
+
+    References
+    ----------
+    1. ``measurements/README.md``: software drifts within the span of the rows only.
+    """
+    return min(max(released_year - YEAR_ZERO, YEAR_SPAN[0]), YEAR_SPAN[1])
+
+
+def computed_format(accelerator: Accelerator, number_format: str) -> str:
+    """Format name of the curve tables a format computes in on this part.
+
+    Notes
+    -----
+    Weight-only formats (``int4``) have curves of their own, since the conversion is part of the kernel.
+
+    References
+    ----------
+    1. ``kernels.csv``, ``dtype``.
+    """
+    if number_format in ("int4", "mxfp4"):
+        return number_format
+    _, computed = dense_peak(accelerator, number_format)
+    return {"fp4": "nvfp4", "fp16": "bf16"}.get(computed, computed)

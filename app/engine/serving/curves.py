@@ -1,0 +1,93 @@
+"""Efficiency curves of kernels by architecture and number format, and where a part without its own borrows from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.engine.hardware import Accelerator
+from app.engine.precision import FORMATS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatmulCurve:
+    """Time of a matmul: ``launch + (flops^p + bytes^p)^(1/p)``, each over its share of the datasheet rate.
+
+    Parameters
+    ----------
+    launch_s : float [s]
+        Launch, and quantisation of the activations where the format needs it.
+    peak_share : float [1]
+        Of the dense peak, for large matmuls.
+    bandwidth_share : float [1]
+        Of the memory bandwidth, for weights read once.
+    tile_waste : float [1]
+        Growth of the compute time as the tiles get too few to fill the chip (dense) or an expert gets few tokens (MoE).
+
+    References
+    ----------
+    1. Williams et al., "Roofline", 2009. 2. aiconfigurator-core 0.12.0 kernel tables (Apache-2.0), ``kernels.csv``.
+    """
+
+    launch_s: float
+    peak_share: float
+    bandwidth_share: float
+    tile_waste: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionCurve:
+    """Prefill: ``launch + flops / (share x 16-bit peak) x (1 + half / length)``; decode: launch + bytes over bandwidth.
+
+    References
+    ----------
+    1. Dao, "FlashAttention-2", 2023. 2. aiconfigurator-core 0.12.0 kernel tables (Apache-2.0), ``kernels.csv``.
+    """
+
+    launch_s: float
+    prefill_peak_share: float
+    half_length_tokens: float
+    decode_bandwidth_share: float
+    decode_peak_share: float
+
+
+def family(accelerator: Accelerator) -> str:
+    """Family whose kernels an accelerator shares: its architecture, data-centre and graphics parts kept apart.
+
+    References
+    ----------
+    1. Vendor architecture names, catalog rows.
+    """
+    graphics = accelerator.scale_up_topology == "pcie" and accelerator.architecture.startswith("Blackwell")
+    return f"{accelerator.architecture} graphics" if graphics else accelerator.architecture
+
+
+def dense_peak(accelerator: Accelerator, number_format: str) -> tuple[float, str]:
+    """Dense peak of the format, or of the widest one the chip falls back to [FLOP/s], and the format it computes in.
+
+    Notes
+    -----
+    Weight-only formats, and formats without a unit on the part, are widened before the matmul (FP4 to FP8 to 16 bit).
+
+    References
+    ----------
+    1. vLLM documentation, "Quantization: supported hardware" (Marlin weight-only fallback).
+    """
+    order = {"fp4": ("fp4", "fp8", "bf16", "fp16"), "fp8": ("fp8", "bf16", "fp16"), "int8": ("int8", "bf16", "fp16")}
+    wanted = FORMATS[number_format].peak
+    for name in order.get(wanted, (wanted, "bf16", "fp16", "fp32")):
+        peak = getattr(accelerator.dense_peaks, name)
+        if peak is not None:
+            return float(peak), name
+    raise ValueError(f"{accelerator.id} has no dense peak for {number_format}")
+
+
+def look_up(table: Mapping[str, Mapping[str, float]], accelerator: Accelerator, computed: str) -> tuple[Mapping[str, float], str]:
+    """A curve of the family, else of the vendor, else of anyone, and which it was.
+
+    References
+    ----------
+    1. Our hierarchy: own family, vendor, global (design: efficiency is data).
+    """
+    for key in (f"{family(accelerator)}|{computed}", f"{accelerator.vendor}|{computed}", f"|{computed}"):
+        if key in table:
+            return table[key], key
+    return table["|bf16"], "|bf16"

@@ -1,0 +1,94 @@
+"""Effective rates of a chip with an engine for a set of plans, from the calibration."""
+
+import numpy as np
+
+from app.engine.hardware import Fabric
+from app.engine.serving.calibration import ServingCalibration, Situation
+from app.engine.serving.curves import dense_peak
+from app.engine.serving.operators import Floats, Operators
+from app.engine.serving.step import Rates
+
+# ranks past two on a PCIe tree share host links; kernels.csv, custom_allreduce on L40S and RTX PRO 6000
+PCIE_SHARE_EXPONENT = 0.9
+
+
+def _link(situation: Situation, fabric: Fabric | None, width: Floats) -> Floats:
+    """Per-direction link rate that a group of the given width sees [byte/s]."""
+    accelerator = situation.accelerator
+    local = accelerator.scale_up_bytes_per_s_per_accelerator or accelerator.pcie_bytes_per_s
+    if accelerator.scale_up_topology in ("pcie", "unknown") or accelerator.scale_up_domain <= 1:
+        rate = local * np.minimum(1.0, (2.0 / width) ** PCIE_SHARE_EXPONENT)
+        reach = accelerator.accelerators_per_node
+    else:
+        rate = np.full_like(width, local)
+        reach = accelerator.scale_up_domain
+        if reach < accelerator.accelerators_per_node:
+            rate = np.where(width > reach, accelerator.pcie_bytes_per_s, rate)
+            reach = accelerator.accelerators_per_node
+    outside = fabric.bytes_per_s_per_accelerator / fabric.oversubscription if fabric else None
+    outside = outside or accelerator.scale_out_bytes_per_s_per_accelerator or accelerator.pcie_bytes_per_s
+    return np.where(width > reach, np.minimum(rate, outside), rate)
+
+
+def resolve_rates(
+    calibration: ServingCalibration, situation: Situation, operators: Operators, fabric: Fabric | None
+) -> Rates:
+    """Effective rates for every plan of ``operators`` on the situation's chip.
+
+    Parameters
+    ----------
+    calibration : ServingCalibration
+    situation : Situation
+    operators : Operators
+    fabric : Fabric or None
+
+    Returns
+    -------
+    Rates
+
+    References
+    ----------
+    1. Calibration file. 2. Williams et al. 2009.
+    """
+    chip, formats = situation.accelerator, situation.precisions
+
+    def value(quantity: str) -> float:
+        return calibration.value(quantity, situation)
+
+    wide_peak, _ = dense_peak(chip, "bf16")
+    low_format = formats.outside_experts
+    low_peak, _ = dense_peak(chip, low_format)
+    low = calibration.matmul_curve(chip, low_format)
+    wide = calibration.matmul_curve(chip, "bf16")
+    moe = calibration.experts_curve(chip, formats.weights)
+    moe_peak, _ = dense_peak(chip, formats.weights)
+    attention = calibration.attention_curve(chip)
+    quantised = operators.low_precision > 0.0
+    raw = chip.memory_bandwidth_bytes_per_s
+    gemm, stream, launch = value("matmul_peak"), value("matmul_bandwidth"), value("launch")
+    one = np.ones_like(operators.tensor)
+    ones = np.ones_like(operators.copies)
+    moe_ones = np.ones_like(operators.moe_layers)
+    group = operators.tensor * operators.data
+    return Rates(
+        launch_s=launch * np.where(quantised, low.launch_s, wide.launch_s),
+        flops_per_s=gemm * np.where(quantised, low_peak * low.peak_share, wide_peak * wide.peak_share),
+        tile_waste=np.where(quantised, low.tile_waste, wide.tile_waste),
+        bandwidth=stream * raw * np.where(quantised, low.bandwidth_share, wide.bandwidth_share) * ones,
+        moe_launch_s=value("experts_launch") * moe.launch_s * moe_ones,
+        moe_flops_per_s=value("experts_peak") * moe_peak * moe.peak_share * moe_ones,
+        moe_bandwidth=value("experts_bandwidth") * raw * moe.bandwidth_share * moe_ones,
+        moe_waste=moe.tile_waste * moe_ones,
+        attention_launch_s=launch * attention.launch_s * one,
+        prefill_flops_per_s=value("prefill_attention") * wide_peak * attention.prefill_peak_share * one,
+        half_length=attention.half_length_tokens * one,
+        decode_flops_per_s=value("decode_attention") * wide_peak * attention.decode_peak_share * one,
+        cache_bandwidth=value("decode_attention") * raw * attention.decode_bandwidth_share * one,
+        raw_bandwidth=raw * one,
+        layer_s=value("layer_s") * one,
+        step_s=value("step_s") * one,
+        sequence_s=value("sequence_s") * one,
+        prefill_token_s=value("prefill_token_s") * one,
+        reduce_s=value("reduce_s") * (1.0 + 0.2 * np.log2(np.maximum(group, 1.0))),
+        link_bytes_per_s=value("link_share") * _link(situation, fabric, group),
+    )
