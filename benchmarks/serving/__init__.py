@@ -1,0 +1,1 @@
+"""Serving rows as workloads, the fit of the serving engine, and its cross-validation."""

@@ -1,0 +1,147 @@
+"""Measurement rows as cases the engine can predict: the conventions of the sources live here, and only here."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.engine.hardware import Accelerator
+from app.engine.serving.operators import Precisions, checkpoint_precisions
+from app.engine.transformer import MoeMlp, Transformer
+from benchmarks.serving.stacks import released_year, stack_of
+
+# InferenceX draws lengths uniformly in [0.8 L, L]; data README, trap 1
+UNIFORM_LENGTH_MEAN = 0.9
+
+PRECISIONS = {
+    "fp8": "fp8", "fp16": "bf16", "bf16": "bf16", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "int4": "int4", "int8": "int8",
+    "fp4": "nvfp4", "awq": "int4", "gptq": "int4", "w4a16": "int4", "w8a8": "int8", "float16": "bf16",
+    "bfloat16": "bf16", "mxfp8": "mxfp8", "fp32": "fp32",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One row, ready to predict."""
+
+    id: str
+    source: str
+    accelerator: Accelerator
+    transformer: Transformer
+    model: str
+    precisions: Precisions
+    stack: str
+    year: float
+    regime: str
+    accelerators: int
+    plan: tuple[int, int, int, int] | None
+    prompt: float | None
+    output: float
+    concurrency: float | None
+    fixed_lengths: bool
+    mixture: bool
+    mlperf: bool
+    measured: Mapping[str, float]
+    limits: tuple[float, float] | None = None
+
+    @property
+    def pair(self) -> str:
+        """Chip and model."""
+        return f"{self.accelerator.id}|{self.model}"
+
+
+class Refused(Exception):
+    """A row that cannot be predicted, with the reason."""
+
+
+def weights_format(precision: str | None, accelerator: Accelerator) -> str:
+    """Weight format of a row's precision string; unstated means 16 bit."""
+    text = (precision or "").lower()
+    if not text or text.startswith("unstated") or text in ("auto", "unknown", "undisclosed"):
+        return "bf16"
+    words = re.findall(r"[a-z]*fp\d+|bf16|int\d|awq|gptq|w4a16|w8a8|float16|bfloat16", text)
+    for word in words:
+        if word in PRECISIONS:
+            return PRECISIONS[word]
+    raise Refused(f"unknown precision {precision!r}")
+
+
+def kv_format(stated: str | None, weights: str, stack: str, source: str) -> str:
+    """Cache format: as stated; else FP8 where the stack's published FP8 and FP4 checkpoints carry FP8 cache scales."""
+    text = (stated or "").lower()
+    if "fp8" in text or "int8" in text:
+        return "fp8"
+    if "16" in text:
+        return "bf16"
+    quantised = weights in ("fp8", "nvfp4")
+    return "fp8" if quantised and stack == "tensorrt-llm" else "bf16"
+
+
+def plan_of(row: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
+    """Stated (tensor, pipeline, expert, data) widths; None when the row states no tensor width."""
+    p = row["parallelism"] or {}
+    tensor, pipeline = p.get("tp"), p.get("pp") or 1
+    if tensor is None:
+        return None
+    gpus = int(row["gpus"])
+    data = p.get("dp") or max(gpus // (tensor * pipeline), 1)
+    expert = p.get("ep") or 1
+    return int(tensor), int(pipeline), int(expert), int(data)
+
+
+def regime_of(row: Mapping[str, Any]) -> str:
+    """``closed``, ``offline`` or ``static`` from the scenario's words and the fields that are set."""
+    scenario = (row.get("scenario") or "").lower()
+    if "static" in scenario:
+        return "static"
+    if "offline" in scenario:
+        return "offline"
+    if scenario in ("server", "interactive") and row.get("concurrency") is None:
+        return "server"
+    if row.get("concurrency") is not None or row.get("batch") is not None:
+        return "closed"
+    return "offline"
+
+
+def case_of(
+    row: Mapping[str, Any], accelerators: Mapping[str, Accelerator], models: Mapping[str, Transformer],
+    names: Mapping[str, str],
+) -> Case:  # fmt: skip
+    """Turn a row into a case, or raise :class:`Refused` with the reason."""
+    gpu, key = row["gpu"], row["model"]["family_key"]
+    accelerator = accelerators.get(names.get(gpu, ""))
+    if accelerator is None:
+        raise Refused(f"unknown accelerator {gpu!r}")
+    transformer = models.get(key)
+    if transformer is None:
+        raise Refused(f"unknown model {key!r}")
+    source = row["source"]
+    title = source["title"] if isinstance(source, dict) else str(source)
+    published = source.get("version_or_date") if isinstance(source, dict) else None
+    stack = stack_of(row.get("engine")) or "vllm"
+    year = released_year(row.get("engine"), stack, published) or 2025.5
+    weights = weights_format(row.get("precision"), accelerator)
+    kv = kv_format(row.get("kv_precision"), weights, stack, title)
+    text = f"{row['id']} {row.get('notes') or ''}".lower()
+    spread = "inferencex" in text
+    scale = UNIFORM_LENGTH_MEAN if spread and "served mean" not in text else 1.0
+    isl, osl = row.get("isl"), row.get("osl")
+    if osl is None:
+        raise Refused("no output length")
+    served = "served mean" in text
+    mlperf = "mlperf" in title.lower()
+    if isl is None and not mlperf:
+        raise Refused("no input length")
+    mixture = any(isinstance(g.feed_forward, MoeMlp) for g in transformer.groups)
+    concurrency = row.get("concurrency") or row.get("batch")
+    if row.get("batch") and regime_of(row) == "static":
+        concurrency = row["batch"]
+    measured = {k: float(v) for k, v in row["measured"].items() if isinstance(v, int | float)}
+    return Case(
+        id=row["id"], source=title, accelerator=accelerator, transformer=transformer, model=key,
+        precisions=checkpoint_precisions(transformer, weights, weights, kv), stack=stack, year=year,
+        regime=regime_of(row), accelerators=int(row["gpus"]), plan=plan_of(row),
+        prompt=None if isl is None else max(float(isl) * scale, 1.0), output=max(float(osl) * scale, 1.0),
+        concurrency=None if concurrency is None else float(concurrency), fixed_lengths=not (spread or served),
+        mixture=mixture, mlperf=mlperf, measured=measured,
+    )  # fmt: skip
