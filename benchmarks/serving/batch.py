@@ -51,7 +51,7 @@ def _operators(transformer: Transformer, precisions: Precisions, plan: tuple[int
 
 
 # sizes that divide: padded operators must not divide by zero, their count is 0 anyway
-_DIVISORS = frozenset({"inner", "outer", "context_cap"})
+_DIVISORS = frozenset({"inner", "outer", "read_cap", "held_cap"})
 
 
 def stack_rows(items: Sequence[Any], padding: float) -> dict[str, Floats]:

@@ -50,11 +50,11 @@ class Case:
         return f"{self.accelerator.id}|{self.model}"
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A row that cannot be predicted, with the reason."""
 
 
-def weights_format(precision: str | None, accelerator: Accelerator) -> str:
+def weights_format(precision: str | None) -> str:
     """Weight format of a row's precision string; unstated means 16 bit."""
     text = (precision or "").lower()
     if not text or text.startswith("unstated") or text in ("auto", "unknown", "undisclosed"):
@@ -63,10 +63,10 @@ def weights_format(precision: str | None, accelerator: Accelerator) -> str:
     for word in words:
         if word in PRECISIONS:
             return PRECISIONS[word]
-    raise Refused(f"unknown precision {precision!r}")
+    raise RefusedError(f"unknown precision {precision!r}")
 
 
-def kv_format(stated: str | None, weights: str, stack: str, source: str) -> str:
+def kv_format(stated: str | None, weights: str, stack: str) -> str:
     """Cache format: as stated; else FP8 where the stack's published FP8 and FP4 checkpoints carry FP8 cache scales."""
     text = (stated or "").lower()
     if "fp8" in text or "int8" in text:
@@ -107,31 +107,31 @@ def case_of(
     row: Mapping[str, Any], accelerators: Mapping[str, Accelerator], models: Mapping[str, Transformer],
     names: Mapping[str, str],
 ) -> Case:  # fmt: skip
-    """Turn a row into a case, or raise :class:`Refused` with the reason."""
+    """Turn a row into a case, or raise :class:`RefusedError` with the reason."""
     gpu, key = row["gpu"], row["model"]["family_key"]
     accelerator = accelerators.get(names.get(gpu, ""))
     if accelerator is None:
-        raise Refused(f"unknown accelerator {gpu!r}")
+        raise RefusedError(f"unknown accelerator {gpu!r}")
     transformer = models.get(key)
     if transformer is None:
-        raise Refused(f"unknown model {key!r}")
+        raise RefusedError(f"unknown model {key!r}")
     source = row["source"]
     title = source["title"] if isinstance(source, dict) else str(source)
     published = source.get("version_or_date") if isinstance(source, dict) else None
     stack = stack_of(row.get("engine")) or "vllm"
     year = released_year(row.get("engine"), stack, published) or 2025.5
-    weights = weights_format(row.get("precision"), accelerator)
-    kv = kv_format(row.get("kv_precision"), weights, stack, title)
+    weights = weights_format(row.get("precision"))
+    kv = kv_format(row.get("kv_precision"), weights, stack)
     text = f"{row['id']} {row.get('notes') or ''}".lower()
     spread = "inferencex" in text
     scale = UNIFORM_LENGTH_MEAN if spread and "served mean" not in text else 1.0
     isl, osl = row.get("isl"), row.get("osl")
     if osl is None:
-        raise Refused("no output length")
+        raise RefusedError("no output length")
     served = "served mean" in text
     mlperf = "mlperf" in title.lower()
     if isl is None and not mlperf:
-        raise Refused("no input length")
+        raise RefusedError("no input length")
     mixture = any(isinstance(g.feed_forward, MoeMlp) for g in transformer.groups)
     concurrency = row.get("concurrency") or row.get("batch")
     if row.get("batch") and regime_of(row) == "static":

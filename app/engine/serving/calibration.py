@@ -60,7 +60,7 @@ class Situation:
     released_year: float
     mixture: bool
 
-    def keys(self) -> tuple[str, ...]:
+    def effect_keys(self) -> tuple[str, ...]:
         """Names of the effects that apply, most general first."""
         vendor, weights = self.accelerator.vendor, self.precisions.weights
         return (
@@ -140,7 +140,7 @@ class ServingCalibration:
         1. Gelman and Hill, "Data Analysis Using Regression and Multilevel/Hierarchical Models", 2007.
         """
         effects = self.effects.get(quantity, {})
-        total = sum(effects.get(key, 0.0) for key in situation.keys())
+        total = sum(effects.get(key, 0.0) for key in situation.effect_keys())
         if "year" in effects:
             total += effects["year"] * years_from_zero(situation.released_year)
         return self.base[quantity] * math.exp(total)
@@ -160,11 +160,15 @@ class ServingCalibration:
 
     def matmul_curve(self, accelerator: Accelerator, number_format: str) -> MatmulCurve:
         """Curve of matmuls outside the experts."""
-        return MatmulCurve(**look_up(self.curves["matmul"], accelerator, computed_format(accelerator, number_format))[0])
+        return MatmulCurve(
+            **look_up(self.curves["matmul"], accelerator, computed_format(accelerator, number_format))[0]
+        )
 
     def experts_curve(self, accelerator: Accelerator, number_format: str) -> MatmulCurve:
         """Curve of grouped expert matmuls."""
-        return MatmulCurve(**look_up(self.curves["experts"], accelerator, computed_format(accelerator, number_format))[0])
+        return MatmulCurve(
+            **look_up(self.curves["experts"], accelerator, computed_format(accelerator, number_format))[0]
+        )
 
     def attention_curve(self, accelerator: Accelerator) -> AttentionCurve:
         """Curve of the attention kernels."""

@@ -80,7 +80,9 @@ def dense_peak(accelerator: Accelerator, number_format: str) -> tuple[float, str
     raise ValueError(f"{accelerator.id} has no dense peak for {number_format}")
 
 
-def look_up(table: Mapping[str, Mapping[str, float]], accelerator: Accelerator, computed: str) -> tuple[Mapping[str, float], str]:
+def look_up(
+    table: Mapping[str, Mapping[str, float]], accelerator: Accelerator, computed: str
+) -> tuple[Mapping[str, float], str]:
     """A curve of the family, else of the vendor, else of anyone, and which it was.
 
     References

@@ -65,9 +65,7 @@ def sequence_bytes(o: Operators, tokens: Floats) -> Floats:
     1. Ainslie et al. 2023; DeepSeek-AI 2024; Dao and Gu 2024.
     """
     length = tokens[:, :, None]
-    held = np.minimum(length, o.context_cap[:, None, :]) * o.kv_bytes_per_token[:, None, :]
-    sparse = (o.index_bytes_per_token > 0.0)[:, None, :]
-    held = np.where(sparse, length * o.kv_bytes_per_token[:, None, :], held)
+    held = np.minimum(length, o.held_cap[:, None, :]) * o.kv_bytes_per_token[:, None, :]
     each = held + length * o.index_bytes_per_token[:, None, :] + o.state_bytes[:, None, :]
     return np.asarray((o.attention_layers[:, None, :] * each).sum(axis=2)) / o.pipeline
 

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.engine.accounting import recurrence_flops
+from app.engine.cache import state_elements
+from app.engine.matmuls import Matmul, layer_matmuls
 from app.engine.precision import FORMATS
 from app.engine.transformer import (
     LatentAttention,
     LayerGroup,
-    LinearAttention,
-    Matmul,
     MoeMlp,
     SoftmaxAttention,
-    StateSpace,
     Transformer,
-    layer_matmuls,
 )
 
 Floats = NDArray[np.float64]
@@ -42,7 +41,8 @@ class Precisions:
 
     References
     ----------
-    1. NVIDIA ModelOpt checkpoints, ``hf_quant_config.json``, ``exclude_modules``. 2. OpenAI, "gpt-oss model card", 2025.
+    1. NVIDIA ModelOpt checkpoints, ``hf_quant_config.json``, ``exclude_modules``.
+    2. OpenAI, "gpt-oss model card", 2025.
     """
 
     weights: str
@@ -123,7 +123,8 @@ class Operators:
     moe_active: Floats
     attention_layers: Floats
     kv_bytes_per_token: Floats
-    context_cap: Floats
+    read_cap: Floats
+    held_cap: Floats
     index_bytes_per_token: Floats
     state_bytes: Floats
     decode_flops_per_token: Floats
@@ -156,7 +157,7 @@ def _matmul_columns(
             width = ACTIVATION_BYTES if matmul.role == "router" else low
             quantised = float(width < ACTIVATION_BYTES)
             columns.append(
-                (one * group.count, inner, outer, inner * outer * width, one * quantised, one * 0.0)
+                (one * group.count * matmul.stored, inner, outer, inner * outer * width, one * quantised, one * 0.0)
             )
     outer = t.vocab / plans.tensor
     columns.append((one, one * t.hidden, outer, t.hidden * outer * ACTIVATION_BYTES, one * 0.0, one))
@@ -184,7 +185,7 @@ def _moe_columns(t: Transformer, precisions: Precisions, plans: PlanArrays) -> l
     """Columns of every kind of MoE layer: experts on a rank, their sizes after expert-tensor sharding."""
     width_bytes = FORMATS[precisions.weights].bytes_per_element
     group_width = plans.tensor * plans.data
-    columns = []
+    columns: list[tuple[Floats, ...]] = []
     for group in t.groups:
         moe = group.feed_forward
         if not isinstance(moe, MoeMlp):
@@ -210,41 +211,39 @@ def _moe_columns(t: Transformer, precisions: Precisions, plans: PlanArrays) -> l
     return columns
 
 
-def _attention_column(group: LayerGroup, t: Transformer, kv_bytes: float, plans: PlanArrays) -> tuple[Floats, ...]:
+def _attention_column(group: LayerGroup, kv_bytes: float, plans: PlanArrays) -> tuple[Floats, ...]:
     """One token mixer's cache bytes and FLOPs on one rank (see :class:`Operators` for the order)."""
     one = np.ones_like(plans.tensor)
     zero = one * 0.0
     match group.mixer:
         case SoftmaxAttention() as a:
             heads = a.heads / plans.tensor
-            kv_heads = np.maximum(a.kv_heads / plans.tensor, 1.0)
-            entry = a.head_dim + (0 if a.key_is_value else a.value_head_dim)
-            dims = a.head_dim + a.value_head_dim
+            entry = np.maximum(a.kv_heads / plans.tensor, 1.0) * (
+                a.head_dim + (0 if a.key_is_value else a.value_head_dim)
+            )
+            flops = 2.0 * heads * (a.head_dim + a.value_head_dim)
+            compressed = entry * kv_bytes / a.compression if a.compression else zero
             cap = one * (a.window or np.inf)
-            flops = 2.0 * heads * dims
-            return (one * group.count, kv_heads * entry * kv_bytes, cap, zero, zero, flops, flops, zero, heads)
+            kept = one * min(a.window or np.inf, (a.selected_tokens or np.inf) if not a.compression else np.inf)
+            return (one * group.count, entry * kv_bytes, kept, cap, compressed, zero, flops, flops, zero, heads)
         case LatentAttention() as a:
             heads = a.heads / plans.tensor
             latent = a.kv_lora_rank + a.qk_rope_head_dim
-            index = INDEX_BYTES * a.index_head_dim
-            index_flops = 2.0 * a.index_heads * a.index_head_dim
+            index = one * (INDEX_BYTES * a.index_head_dim if a.index_heads else 0.0)
+            index_flops = one * (2.0 * a.index_heads * a.index_head_dim)
             prefill = 2.0 * heads * (a.qk_nope_head_dim + a.qk_rope_head_dim + a.v_head_dim)
             decode = 2.0 * heads * (latent + a.kv_lora_rank)
-            cap = one * (a.selected_tokens or np.inf)
+            kept = one * (a.selected_tokens or np.inf)
             return (
-                one * group.count, one * latent * kv_bytes, cap, one * index, zero, decode, prefill,
-                one * index_flops, heads,
+                one * group.count, one * latent * kv_bytes, kept, one * np.inf, index, zero, decode, prefill,
+                index_flops, heads,
             )  # fmt: skip
-        case StateSpace() as a:
-            state = a.heads * a.head_dim * a.state * STATE_BYTES / plans.tensor
-            flops = 6.0 * a.heads * a.head_dim * a.state / plans.tensor
-            return (one * group.count, zero, one, zero, state, zero, zero, flops, a.heads / plans.tensor)
-        case LinearAttention() as a:
-            state = a.value_heads * a.key_head_dim * a.value_head_dim * STATE_BYTES / plans.tensor
-            flops = 8.0 * a.value_heads * a.key_head_dim * a.value_head_dim / plans.tensor
-            return (one * group.count, zero, one, zero, state, zero, zero, flops, a.value_heads / plans.tensor)
         case None:
-            return (zero, zero, one, zero, zero, zero, zero, zero, one)
+            return (zero, zero, one, one, zero, zero, zero, zero, zero, one)
+        case recurrent:
+            state = STATE_BYTES * state_elements(recurrent) / plans.tensor
+            flops = recurrence_flops(recurrent) / plans.tensor
+            return (one * group.count, zero, one, one, zero, state, zero, zero, flops, one)
 
 
 def _stack(columns: list[tuple[Floats, ...]], width: int) -> list[Floats]:
@@ -278,10 +277,10 @@ def build_operators(t: Transformer, precisions: Precisions, plans: PlanArrays) -
     matmuls, groups = _matmul_columns(t, precisions, plans)
     moe = _moe_columns(t, precisions, plans) or [tuple(np.zeros_like(plans.tensor) for _ in range(8))]
     kv_bytes = FORMATS[precisions.kv].bytes_per_element
-    mixers = [_attention_column(g, t, kv_bytes, plans) for g in groups if g.mixer is not None]
+    mixers = [_attention_column(g, kv_bytes, plans) for g in groups if g.mixer is not None]
     copies, inner, outer, weight_bytes, low, head = _stack(matmuls, 6)
     m = _stack(moe, 8)
-    a = _stack(mixers or [_attention_column(groups[0], t, kv_bytes, plans)], 9)
+    a = _stack(mixers or [_attention_column(groups[0], kv_bytes, plans)], 10)
     embeddings = (0.0 if t.tied_embeddings else t.vocab * t.hidden * ACTIVATION_BYTES) / plans.tensor
     expert_weights = (m[0] * m[1] * m[4]).sum(axis=1)
     extra = t.other_parameters * ACTIVATION_BYTES / plans.tensor
@@ -300,9 +299,9 @@ def build_operators(t: Transformer, precisions: Precisions, plans: PlanArrays) -
         copies=copies, inner=inner, outer=outer, weight_bytes=weight_bytes, low_precision=low, head=head,
         moe_layers=m[0], moe_experts_local=m[1], moe_active_share=m[2], moe_weights_per_expert=m[3],
         moe_bytes_per_expert=m[4], moe_width=m[5], moe_ffn_local=m[6], moe_active=m[7],
-        attention_layers=a[0], kv_bytes_per_token=a[1], context_cap=a[2], index_bytes_per_token=a[3],
-        state_bytes=a[4], decode_flops_per_token=a[5], prefill_flops_per_pair=a[6], linear_flops_per_token=a[7],
-        heads_local=a[8], layers=row(one * max(mixer_layers, mlp_layers)), hidden=row(one * t.hidden),
+        attention_layers=a[0], kv_bytes_per_token=a[1], read_cap=a[2], held_cap=a[3], index_bytes_per_token=a[4],
+        state_bytes=a[5], decode_flops_per_token=a[6], prefill_flops_per_pair=a[7], linear_flops_per_token=a[8],
+        heads_local=a[9], layers=row(one * max(mixer_layers, mlp_layers)), hidden=row(one * t.hidden),
         all_reduces=row(reduces), dispatches=row(moe_layers * spread), tensor=row(plans.tensor),
         pipeline=row(plans.pipeline), expert=row(plans.expert), data=row(plans.data),
         weights_resident_bytes=row(resident),

@@ -10,6 +10,9 @@ import numpy as np
 from app.engine.serving.operators import Floats, Operators
 from app.engine.serving.step import Iteration, Rates, StepTime, step_seconds
 
+# a draft token costs about a layer and the head, against all layers of a verification step; the multi-token-prediction
+# layer of DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 2.2
+DRAFT_LAYERS = 2.0
 # rounds of the fixed point between batch and iteration time; it contracts by the prefill share of the time each round
 ROUNDS = 3
 
@@ -57,16 +60,20 @@ class Steady:
         Engine time a request's prefill adds.
     first_token_s : array [s]
         From admission to the first token, without queueing.
+    decode_s : array [s]
+        A pure decode iteration.
     decoding : array [sequence]
+    times : StepTime
+        Of the pure decode iteration and of one with a chunk of prefill, ``(plans, 2)``.
     """
 
     requests_per_s: Floats
     iteration_s: Floats
     prefill_s: Floats
     first_token_s: Floats
+    decode_s: Floats
     decoding: Floats
-    decode: StepTime
-    mixed: StepTime
+    times: StepTime
 
 
 def _cases(requests: Requests, decoding: Floats, chunk: Floats) -> Iteration:
@@ -114,7 +121,8 @@ def steady_state(o: Operators, r: Rates, requests: Requests, running: Floats) ->
         chunk = np.minimum(requests.chunk, np.maximum(flow, requests.prompt))
         times = step_seconds(o, r, _cases(requests, decoding, chunk))
         total = times.total
-        decode, mixed = total[:, :1], total[:, 1:]
+        draft = total[:, :1] * (requests.draft * DRAFT_LAYERS / o.layers)
+        decode, mixed = total[:, :1] + draft, total[:, 1:] + draft
         work = (mixed - decode) * requests.prompt / chunk / o.pipeline
         own = mixed * np.maximum(requests.prompt / requests.chunk, 1.0)
         own = np.where(chunk > requests.prompt, decode + (mixed - decode) * requests.prompt / chunk, own)
@@ -126,9 +134,9 @@ def steady_state(o: Operators, r: Rates, requests: Requests, running: Floats) ->
         iteration_s=iteration,
         prefill_s=work,
         first_token_s=own,
+        decode_s=decode,
         decoding=decoding,
-        decode=times,
-        mixed=times,
+        times=times,
     )
 
 

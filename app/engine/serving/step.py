@@ -4,6 +4,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from app.engine.accounting import CAUSAL_HALF
+from app.engine.kernels import distinct_experts, roofline_time
 from app.engine.serving.operators import ACTIVATION_BYTES, Floats, Operators
 
 # a tensor-core tile of a matmul is 128 x 128 outputs; CUTLASS documentation, "Efficient GEMM"
@@ -19,7 +21,7 @@ ELEMENTWISE_BYTES = 24.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """Effective rates and overheads of a chip with an engine, per plan; arrays ``(plans, 1)`` or ``(plans, operators)``.
+    """Effective rates and overheads of a chip with an engine; arrays ``(plans, 1)`` or ``(plans, operators)``.
 
     Parameters
     ----------
@@ -139,8 +141,7 @@ def matmul_s(o: Operators, r: Rates, tokens: Floats, sampled: Floats) -> Floats:
     fill = r.tile_waste[:, None, :] * (CHIP_TILES * TILE * TILE) / (np.maximum(m, SMALLEST_TILE) * outer)
     compute = m * (2.0 * inner * outer / r.flops_per_s[:, None, :]) * (1.0 + fill)
     move = (o.weight_bytes[:, None, :] + m * (ACTIVATION_BYTES * (inner + outer))) / r.bandwidth[:, None, :]
-    square_c, square_m = compute * compute, move * move
-    each = r.launch_s[:, None, :] + np.sqrt(np.sqrt(square_c * square_c + square_m * square_m))
+    each = roofline_time(compute, move, r.launch_s[:, None, :])
     return np.asarray((o.copies[:, None, :] * each).sum(axis=2))
 
 
@@ -168,7 +169,7 @@ def experts_s(o: Operators, r: Rates, group_tokens: Floats) -> Floats:
     """
     n = group_tokens[:, :, None]
     share = o.moe_active_share[:, None, :]
-    touched = o.moe_experts_local[:, None, :] * -np.expm1(n * np.log1p(-np.minimum(share, 0.999999)))
+    touched = o.moe_experts_local[:, None, :] * distinct_experts(n, 1.0, share)
     routed = n * share * o.moe_experts_local[:, None, :]
     weights = o.moe_weights_per_expert[:, None, :]
     per_token = 2.0 * weights / r.moe_flops_per_s[:, None, :]
@@ -199,19 +200,20 @@ def attention_s(o: Operators, r: Rates, it: Iteration, ranks: Floats) -> Floats:
     """
     s = (it.sequences / ranks)[:, :, None]
     context, length = it.context[:, :, None], it.prompt[:, :, None]
-    seen = np.minimum(context, o.context_cap[:, None, :])
+    seen = np.minimum(context, o.read_cap[:, None, :])
     kv, index = o.kv_bytes_per_token[:, None, :], o.index_bytes_per_token[:, None, :]
     read = s * (seen * kv + context * index + 2.0 * o.state_bytes[:, None, :])
     queries = s * it.tokens_per_sequence[:, :, None]
     flops = queries * (
-        seen * o.decode_flops_per_token[:, None, :] + (context + 1.0) * o.linear_flops_per_token[:, None, :] * (index > 0)
+        seen * o.decode_flops_per_token[:, None, :]
+        + (context + 1.0) * o.linear_flops_per_token[:, None, :] * (index > 0)
     )
     by_bytes = read / r.cache_bandwidth[:, :, None]
     by_flops = flops / r.decode_flops_per_s[:, :, None]
     decode = np.sqrt(by_bytes * by_bytes + by_flops * by_flops)
     tokens = (it.prefill_tokens / ranks)[:, :, None]
-    pairs = tokens * np.minimum(length * 0.5, o.context_cap[:, None, :])
-    index_pairs = tokens * np.where(index > 0.0, length * 0.5, 1.0)
+    pairs = tokens * np.minimum(length * CAUSAL_HALF, o.read_cap[:, None, :])
+    index_pairs = tokens * np.where(index > 0.0, length * CAUSAL_HALF, 1.0)
     work = pairs * o.prefill_flops_per_pair[:, None, :] + index_pairs * o.linear_flops_per_token[:, None, :]
     prefill = work / r.prefill_flops_per_s[:, :, None] * (1.0 + r.half_length[:, :, None] / np.maximum(length, 1.0))
     launches = r.attention_launch_s[:, :, None] * ((s > 0.0) * 1.0 + (tokens > 0.0) * 1.0)

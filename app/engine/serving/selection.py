@@ -1,0 +1,210 @@
+"""Which plan, and how many replicas: offline, closed loop and open loop."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.serving.loadcurve import LoadCurve, Waits, e2e_at, random_waits, tpot_at, ttft_at
+from app.engine.serving.operators import Floats
+from app.engine.serving.replica import Replicas
+from app.engine.workload import ServingWorkload
+
+Flags = NDArray[np.bool_]
+
+# open-loop traffic is planned to this share of the highest rate, so that queues stay short between bursts;
+# Google, "Site Reliability Engineering", 2016, chapter 18 (capacity planning with headroom)
+PLANNED_UTILIZATION = 0.85
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The chosen plan: its row, replicas, requests in each, and whether the objectives hold."""
+
+    row: int
+    replicas: int
+    running: float
+    asked_running: float
+    rate: float
+    highest_rate: float
+    objectives_met: bool
+
+
+def no_waits(curve: LoadCurve) -> Waits:
+    """Waits of a closed loop below the cap: none beyond the iteration under way."""
+    zero = np.zeros_like(curve.rate)
+    return Waits(admission_s=zero, prefill_s=zero, busy=zero)
+
+
+def objectives_hold(
+    workload: ServingWorkload, curve: LoadCurve, waits: Waits, frontend_s: float, accepted: float
+) -> Flags:
+    """Whether all objectives hold, by plan and batch, as a boolean array.
+
+    References
+    ----------
+    1. Zhong et al., "DistServe", 2024 (goodput under TTFT and TPOT objectives).
+    """
+    held = np.ones_like(curve.rate, dtype=bool)
+    for objective in workload.objectives:
+        if objective.metric == "ttft":
+            value = ttft_at(workload, curve, waits, frontend_s, objective.percentile)
+        elif objective.metric == "tpot":
+            value = tpot_at(workload, curve, accepted, objective.percentile)
+        else:
+            value = e2e_at(workload, curve, waits, frontend_s, accepted, objective.percentile)
+        held &= value <= objective.seconds
+    return held
+
+
+def interpolate(x: Floats, xs: Floats, ys: Floats) -> Floats:
+    """Value of ``ys`` over ``xs`` at ``x``, row by row, linear between the rungs and held at the ends.
+
+    References
+    ----------
+    1. NumPy ``interp``.
+    """
+    return np.array([np.interp(x[i], xs[i], ys[i]) for i in range(len(xs))])
+
+
+def best_under_objectives(
+    workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float
+) -> tuple[Floats, Floats]:
+    """Most requests in one replica of each plan, and its rate, with every objective held (0 where none is).
+
+    Notes
+    -----
+    The first batch that breaks an objective is refined linearly between its rung and the one before it.
+    """
+    highest = curve.rate.max(axis=1, keepdims=True)
+    if workload.requests_per_s is not None:
+        waits = random_waits(workload, curve, curve.rate, highest, replicas.cap)
+        allowed = curve.rate <= PLANNED_UTILIZATION * highest
+        allowed[:, 0] = True
+    else:
+        waits, allowed = no_waits(curve), np.ones_like(curve.rate, dtype=bool)
+    held = objectives_hold(workload, curve, waits, replicas.frontend_s, accepted)
+    held = np.logical_and.accumulate(held & allowed, axis=1)
+    last = held.sum(axis=1) - 1
+    rows = np.arange(len(last))
+    ok = last >= 0
+    at = np.maximum(last, 0)
+    running = np.where(ok, curve.running[rows, at], 0.0)
+    rate = np.where(ok, curve.rate[rows, at], 0.0)
+    if workload.requests_per_s is not None and not workload.objectives:
+        target = PLANNED_UTILIZATION * highest[:, 0]
+        rising = np.maximum.accumulate(curve.rate, axis=1)
+        running = np.maximum(interpolate(target, rising, curve.running), 1.0)
+        rate = np.maximum(target, curve.rate[:, 0])
+    return running, rate
+
+
+def choose(
+    workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float, accelerators: int | None
+) -> Choice:
+    """Choose plan and replicas for the workload's regime.
+
+    Parameters
+    ----------
+    workload : ServingWorkload
+    replicas : Replicas
+    curve : LoadCurve
+    accepted : float [token]
+    accelerators : int or None
+        The fleet, or None to size it.
+
+    Returns
+    -------
+    Choice
+
+    Notes
+    -----
+    Sizing takes the fewest accelerators that hold the objectives, then the highest rate; a given fleet takes the plan
+    with the highest rate that holds them, and says when none does.
+
+    References
+    ----------
+    1. Zhong et al. 2024 (goodput per accelerator).
+    """
+    size = replicas.size[:, 0]
+    running, rate = best_under_objectives(workload, replicas, curve, accepted)
+    copies_given = np.floor((accelerators or 0) / size)
+    if workload.offline or (workload.requests_per_s is None and workload.concurrency is None):
+        return _offline(replicas, curve, copies_given if accelerators else np.ones_like(size), bool(accelerators))
+    if workload.requests_per_s is not None:
+        need = workload.requests_per_s * workload.peak_to_mean
+        per_replica = rate
+    else:
+        need = float(workload.concurrency or 0.0)
+        per_replica = running
+    met = per_replica > 0.0
+    if accelerators is None:
+        copies = np.ceil(need / np.maximum(per_replica, 1e-12) - 1e-9)
+        copies = np.maximum(np.where(met, copies, np.inf), 1.0)
+        total = copies * size
+        order = np.lexsort((-rate / size, total))
+        row = int(order[0]) if np.isfinite(total[order[0]]) else _least_bad(curve, met)
+        count = int(copies[row]) if np.isfinite(copies[row]) else 1
+    else:
+        usable = copies_given >= 1.0
+        score = np.where(usable, copies_given * per_replica, -1.0)
+        enough = score >= need
+        capacity = np.where(usable, copies_given * curve.rate.max(axis=1), -1.0)
+        row = (
+            _fastest(workload, curve, enough, need, copies_given)
+            if enough.any()
+            else int(np.argmax(np.where(score.max() > 0.0, score, capacity)))
+        )
+        count = int(max(copies_given[row], 1.0))
+    return _load(workload, replicas, curve, row, count, bool(met[row]))
+
+
+def _fastest(workload: ServingWorkload, curve: LoadCurve, enough: Flags, need: float, copies: Floats) -> int:
+    """Of the plans that carry the load, the one with the highest closed-loop rate, or the shortest iteration."""
+    each = np.full(len(copies), need) / np.maximum(copies, 1.0)
+    if workload.requests_per_s is None:
+        score = copies * interpolate(each, curve.running, curve.rate)
+    else:
+        rising = np.maximum.accumulate(curve.rate, axis=1)
+        score = -interpolate(each, rising, curve.iteration_s)
+    return int(np.argmax(np.where(enough, score, -np.inf)))
+
+
+def _least_bad(curve: LoadCurve, met: Flags) -> int:
+    """Plan with the shortest single-request iteration, when no plan holds the objectives."""
+    return int(np.argmin(np.where(met, -np.inf, curve.iteration_s[:, 0])))
+
+
+def _offline(replicas: Replicas, curve: LoadCurve, copies: Floats, given: bool) -> Choice:
+    best = curve.rate.argmax(axis=1)
+    rows = np.arange(len(best))
+    rate = curve.rate[rows, best]
+    score = np.where(copies >= 1.0, copies * rate, -1.0) if given else rate / replicas.size[:, 0]
+    row = int(np.argmax(score))
+    running = float(curve.running[row, best[row]])
+    return Choice(
+        row=row, replicas=int(max(copies[row], 1.0)), running=running, asked_running=running, rate=float(rate[row]),
+        highest_rate=float(rate[row]), objectives_met=True,
+    )  # fmt: skip
+
+
+def _load(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, row: int, count: int, met: bool) -> Choice:
+    """Requests in a replica of the chosen plan at the asked load."""
+    highest = float(curve.rate[row].max())
+    cap = float(replicas.cap[row, 0])
+    if workload.requests_per_s is not None:
+        each = workload.requests_per_s * workload.peak_to_mean / count
+        rising = np.maximum.accumulate(curve.rate[row])
+        running = float(np.interp(each, rising, curve.running[row]))
+        below = each < rising[0]
+        running = max(running * each / rising[0], 1e-6) if below else running
+        return Choice(
+            row=row, replicas=count, running=running, asked_running=running if each <= highest else cap,
+            rate=min(each, highest), highest_rate=highest, objectives_met=met,
+        )  # fmt: skip
+    asked = float(workload.concurrency or 0.0) / count
+    running = min(asked, cap)
+    return Choice(
+        row=row, replicas=count, running=running, asked_running=asked,
+        rate=float(np.interp(running, curve.running[row], curve.rate[row])), highest_rate=highest, objectives_met=met,
+    )  # fmt: skip
