@@ -1,0 +1,50 @@
+"""What a route declares: who is asking, the scopes it needs, the key under which it acts once."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.access.principal import LOOPBACK_PRINCIPAL, Principal
+from app.foundation.idempotency import Idempotency, open_idempotency
+from app.foundation.problems import Problem
+
+
+async def current_principal(request: Request) -> Principal:
+    """Authenticate the caller."""
+    del request
+    return LOOPBACK_PRINCIPAL
+
+
+CurrentPrincipal = Annotated[Principal, Depends(current_principal)]
+
+
+def require_scopes(*scopes: str) -> Callable[..., Awaitable[Principal]]:
+    """Return a dependency that lets callers with all these scopes pass and gives the principal.
+
+    Use it as ``principal: Annotated[Principal, Depends(require_scopes("quotes:write"))]``.
+    """
+
+    async def check(principal: CurrentPrincipal) -> Principal:
+        missing = [scope for scope in scopes if not principal.has(scope)]
+        if missing:
+            raise Problem(
+                "insufficient-scope",
+                f"This operation needs the scope {', '.join(missing)}. Ask your administrator for a key that has it.",
+                required_scopes=list(scopes),
+            )
+        return principal
+
+    check.required_scopes = scopes  # type: ignore[attr-defined]
+    return check
+
+
+async def idempotent(request: Request, principal: CurrentPrincipal) -> Idempotency:
+    """Open the request's Idempotency-Key (required of machines, optional on loopback).
+
+    Declare it after ``require_scopes``: ``idempotency: Annotated[Idempotency, Depends(idempotent)]``, then answer with
+    ``return await idempotency.transact(work)`` where ``work(connection)`` gives a ``foundation.idempotency.Answer``.
+    """
+    return await open_idempotency(
+        request, tenant_id=principal.tenant_id, principal=principal.actor, required=principal.is_machine
+    )

@@ -1,0 +1,51 @@
+"""Who is asking, for which tenant, and what they may do."""
+
+from dataclasses import dataclass
+
+SCOPES = frozenset(
+    {
+        "estimates:run",
+        "quotes:read",
+        "quotes:write",
+        "quotes:issue",
+        "quotes:approve",
+        "quotes:accept",
+        "costs:read",
+        "catalog:read",
+        "catalog:write",
+        "pricebooks:write",
+        "webhooks:manage",
+        "audit:read",
+        "admin",
+    }
+)
+LOOPBACK_TENANT = "ten_loopback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """An authenticated caller.
+
+    ``is_machine`` callers must send an Idempotency-Key; ``may_self_approve`` holds on the loopback default only.
+    """
+
+    tenant_id: str
+    actor: str
+    scopes: frozenset[str]
+    key_id: str | None = None
+    on_behalf_of: str | None = None
+    is_machine: bool = True
+    may_self_approve: bool = False
+    default_currency: str = "USD"
+
+    def has(self, scope: str) -> bool:
+        return scope in self.scopes
+
+
+LOOPBACK_PRINCIPAL = Principal(
+    tenant_id=LOOPBACK_TENANT,
+    actor="loopback",
+    scopes=SCOPES,
+    is_machine=False,
+    may_self_approve=True,
+)

@@ -1,0 +1,1 @@
+"""What every room stands on: settings, database, problems, idempotency, paging, clock, telemetry. No business words."""

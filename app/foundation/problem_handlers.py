@@ -1,0 +1,135 @@
+"""The one place that turns exceptions into answers: ours, Starlette's own 404/405/413 and FastAPI's 422."""
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.foundation.problem_catalogue import CATALOGUE
+from app.foundation.problems import FieldError, Problem, pointer, problem_response
+
+_SLUG_BY_STATUS = {
+    400: "malformed-json",
+    401: "unauthenticated",
+    403: "insufficient-scope",
+    404: "not-found",
+    405: "method-not-allowed",
+    406: "not-acceptable",
+    413: "payload-too-large",
+    414: "uri-too-long",
+    415: "unsupported-media-type",
+    429: "quota-exceeded",
+    503: "overloaded",
+}
+MAX_FIELD_ERRORS = 50
+
+
+class RenderedAnswer(Exception):
+    """Ends a request early with an answer that was made before (an idempotent replay, a 304)."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__("the answer is ready")
+        self.response = response
+
+
+def install_problem_handlers(app: FastAPI, *, problems_url: str) -> None:
+    """Make every error of every path answer with application/problem+json."""
+
+    def answer(request: Request, problem: Problem) -> Response:
+        return problem_response(
+            problem,
+            accept_language=request.headers.get("accept-language"),
+            instance=request.url.path,
+            trace_id=request.scope.get("trace_id"),
+            problems_url=problems_url,
+        )
+
+    async def on_problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Problem)
+        return answer(request, error)
+
+    async def on_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return answer(request, validation_problem(error))
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return answer(request, http_problem(request, error))
+
+    async def on_rendered(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, RenderedAnswer)
+        return error.response
+
+    app.add_exception_handler(Problem, on_problem)
+    app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(RenderedAnswer, on_rendered)
+
+
+def http_problem(request: Request, error: HTTPException) -> Problem:
+    """Translate an exception of the framework."""
+    slug = _SLUG_BY_STATUS.get(error.status_code, "internal" if error.status_code >= 500 else "validation-failed")
+    headers = dict(error.headers or {})
+    if slug == "not-found":
+        detail = f"There is nothing at {request.url.path}. The paths are listed in /openapi.json."
+    elif slug == "method-not-allowed":
+        detail = f"{request.method} is not possible here. Use one of: {headers.get('Allow', 'see /openapi.json')}."
+    else:
+        detail = str(error.detail) or HTTPStatus(error.status_code).phrase
+    return Problem(slug, detail, status=error.status_code, headers=headers)
+
+
+def validation_problem(error: RequestValidationError) -> Problem:
+    """Describe what does not fit the schema.
+
+    A validator may raise ``PydanticCustomError`` with a slug of the catalogue as its type (``money-not-string``,
+    ``currency-unknown``): the answer then carries that slug.
+    """
+    rows = error.errors()
+    malformed = next((row for row in rows if row["type"] == "json_invalid"), None)
+    if malformed is not None:
+        offset = malformed["loc"][-1]
+        return Problem("malformed-json", f"The body cannot be read as JSON, at character {offset}.", offset=offset)
+    errors = [_field_error(row, error.body) for row in rows[:MAX_FIELD_ERRORS]]
+    slug = next((row["type"] for row in rows if row["type"] in CATALOGUE), "validation-failed")
+    first = errors[0]
+    where = first.pointer if first.pointer is not None else f"parameter {first.parameter!r}"
+    more = f" There are {len(rows) - 1} more errors." if len(rows) > 1 else ""
+    detail = f"{where or 'The body'}: {first.message}.{more} Correct the fields listed and send the request again."
+    if first.pointer is None:
+        return Problem(slug, detail, errors=errors)
+    return Problem(slug, detail, errors=errors, pointer=first.pointer)
+
+
+def _field_error(row: Any, body: Any) -> FieldError:
+    place, *path = row["loc"]
+    message = str(row["msg"]).removeprefix("Value error, ").rstrip(".")
+    if row["type"] == "extra_forbidden":
+        message = "this field is not known here"
+    if place == "body":
+        segments = _existing_path(path, body, is_missing=row["type"] == "missing")
+        return FieldError(code=row["type"], message=message, pointer=pointer(*segments))
+    return FieldError(code=row["type"], message=message, parameter=str(path[0]) if path else str(place))
+
+
+def _existing_path(path: list[Any], body: Any, *, is_missing: bool) -> list[str | int]:
+    """Drop the segments that name a branch of a union or a validator and not a place in the body."""
+    kept: list[str | int] = []
+    node = body
+    for position, segment in enumerate(path):
+        is_last = position == len(path) - 1
+        if _has(node, segment):
+            node = node[segment]
+        elif not (is_last and is_missing):
+            continue
+        kept.append(segment)
+    return kept
+
+
+def _has(node: Any, segment: Any) -> bool:
+    if isinstance(node, dict):
+        return segment in node
+    return isinstance(node, list) and isinstance(segment, int) and 0 <= segment < len(node)

@@ -1,0 +1,46 @@
+"""A query parameter that nobody knows is an error: a typo in a filter would otherwise return everything."""
+
+from difflib import get_close_matches
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from fastapi import Request
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Query
+
+from app.foundation.problems import FieldError, Problem
+
+# By endpoint function: FastAPI's route objects cannot be hashed.
+_known_by_endpoint: "WeakKeyDictionary[Any, frozenset[str]]" = WeakKeyDictionary()
+
+
+def _known_parameters(route: Any) -> frozenset[str]:
+    known = _known_by_endpoint.get(route.endpoint)
+    if known is None:
+        fields = get_flat_params(route.dependant)
+        names = frozenset(field.alias for field in fields if isinstance(field.field_info, Query))
+        known = _known_by_endpoint[route.endpoint] = names
+    return known
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Answer ``unknown-parameter`` with the names at fault; a dependency of the whole application."""
+    if not request.scope.get("query_string"):
+        return
+    route = request.scope.get("route")
+    if not hasattr(route, "dependant"):
+        return
+    known = _known_parameters(route)
+    given = list(dict.fromkeys(request.query_params.keys()))
+    unknown = [name for name in given if name not in known]
+    if not unknown:
+        return
+    guesses = [guess for name in unknown for guess in get_close_matches(name, known, n=1)]
+    hint = f" Did you mean {', '.join(guesses)}?" if guesses else ""
+    listing = ", ".join(sorted(known)) or "none"
+    raise Problem(
+        "unknown-parameter",
+        f"Unknown query parameter: {', '.join(unknown)[:200]}. Known here: {listing}.{hint}",
+        names=unknown,
+        errors=[FieldError(code="unknown_parameter", message="not known here", parameter=name) for name in unknown],
+    )

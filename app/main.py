@@ -1,0 +1,66 @@
+"""The application: the only place that knows every room."""
+
+import importlib
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import Depends, FastAPI
+
+from app import __version__
+from app.engine.version import ENGINE_VERSION
+from app.foundation.clock import Clock, SystemClock
+from app.foundation.database import Database
+from app.foundation.health import router as health_router
+from app.foundation.middleware import BodyMiddleware, TraceMiddleware
+from app.foundation.problem_handlers import install_problem_handlers
+from app.foundation.query import refuse_unknown_parameters
+from app.foundation.settings import Settings
+from app.foundation.telemetry import configure_logging
+
+# A room that has a routes module with a ``router`` is served.
+ROOMS = ("access", "events", "catalog", "estimates", "quotes", "claims", "proposals", "bulk", "portal")
+
+
+def create_app(settings: Settings | None = None, *, clock: Clock | None = None) -> FastAPI:
+    """Build the service. The database is opened when the application starts and drained when it stops."""
+    settings = settings or Settings()
+    configure_logging(settings.log_level, settings.log_format)
+
+    @asynccontextmanager
+    async def lifespan(application: FastAPI) -> AsyncIterator[None]:
+        database = Database(
+            settings.database_url, queue_limit=settings.write_queue_limit, read_threads=settings.read_threads
+        )
+        application.state.database = database
+        try:
+            yield
+        finally:
+            database.close()
+
+    application = FastAPI(
+        title="gpuquote",
+        version=__version__,
+        summary="Quotes for LLM training and inference: what it costs, how long it takes, on what hardware.",
+        lifespan=lifespan,
+        dependencies=[Depends(refuse_unknown_parameters)],
+        redirect_slashes=False,
+        docs_url="/docs",
+        redoc_url=None,
+    )
+    application.state.settings = settings
+    application.state.clock = clock or SystemClock()
+    application.state.engine_version = ENGINE_VERSION
+    application.include_router(health_router)
+    for room in ROOMS:
+        if importlib.util.find_spec(f"app.{room}") and importlib.util.find_spec(f"app.{room}.routes"):
+            application.include_router(importlib.import_module(f"app.{room}.routes").router)
+    install_problem_handlers(application, problems_url=settings.problems_url)
+    application.add_middleware(
+        BodyMiddleware,
+        max_body_bytes=settings.max_body_bytes,
+        max_upload_bytes=settings.max_upload_bytes,
+        problems_url=settings.problems_url,
+    )
+    application.add_middleware(TraceMiddleware, problems_url=settings.problems_url)
+    return application
