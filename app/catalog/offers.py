@@ -179,7 +179,7 @@ class PriceRow:
     valid_from: date
     valid_to: date | None
     observed_on: date | None
-    recorded_at: datetime
+    recorded_at: datetime | None
     recorded_revision: int
     source: Source
     kind: str
@@ -211,6 +211,7 @@ class QuarantinedRow:
     """A price row held back, with the check that caught it; it prices nothing until someone accepts it by hand."""
 
     id: str
+    provider: str
     offer_id: str | None
     reason: str
     detail: str
@@ -218,6 +219,12 @@ class QuarantinedRow:
     raw: Mapping[str, str] = field(default_factory=dict)
     recorded_revision: int = 1
     accepted_revision: int | None = None
+    rejected: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the row is still held: nobody has accepted or rejected it."""
+        return self.accepted_revision is None and not self.rejected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,6 +105,7 @@ class Snapshot:
     reliability: Mapping[str, ReferenceFact]
     reference: tuple[ReferenceFact, ...]
     availability: Mapping[str, tuple[Availability, ...]]
+    providers: Mapping[str, Mapping[str, Any]]
     provider_aliases: Mapping[str, str]
     accelerator_aliases: Mapping[str, str | None]
     calibration: Mapping[str, Mapping[str, Any]]
@@ -122,7 +123,7 @@ class Snapshot:
             if offer.accelerator_id is not None:
                 by_accelerator[offer.accelerator_id].append(offer)
         for entry in self.quarantine:
-            if entry.offer_id is not None and entry.accepted_revision is None:
+            if entry.offer_id is not None and entry.holds:
                 held[entry.offer_id].append(entry)
         object.__setattr__(self, "_by_accelerator", {key: tuple(value) for key, value in by_accelerator.items()})
         object.__setattr__(self, "_by_sku", {key: tuple(value) for key, value in by_sku.items()})

@@ -94,6 +94,7 @@ def make_snapshot(
         reliability={},
         reference=(),
         availability={},
+        providers={},
         provider_aliases={"datacrunch": "verda"},
         accelerator_aliases={},
         calibration={},

@@ -124,7 +124,7 @@ def test_an_unknown_observation_day_is_stale_with_unknown_age_and_loses_to_a_dat
 
 def test_a_row_held_back_by_a_check_prices_nothing():
     row = make_row("0.01", "2026-11-01")
-    held = QuarantinedRow(id="q1", offer_id="ofr_1", reason="below_band", detail="0.01 USD", row=row)
+    held = QuarantinedRow(id="q1", provider="acme", offer_id="ofr_1", reason="below_band", detail="0.01 USD", row=row)
     answer = resolve(held=[held])
     assert answer.outcome is Outcome.QUARANTINED
     assert answer.row is None

@@ -1,0 +1,1 @@
+"""What the package ships: data files with their sources, read into records and price rows."""
