@@ -227,7 +227,7 @@ def _refusal(
         return Infeasible(
             rule="checkpoint_interval",
             message=(
-                f"an asynchronous checkpoint of {checkpoint.bytes:.3g} bytes takes {checkpoint.write_s:.0f} s to write, "
+                f"an asynchronous write of {checkpoint.bytes:.3g} bytes takes {checkpoint.write_s:.0f} s, "
                 f"so the next cannot begin after {pinned:.0f} s"
             ),
             numbers={"checkpoint_write_s": checkpoint.write_s, "interval_s": pinned},
