@@ -5,7 +5,7 @@ import importlib
 import sys
 from pathlib import Path
 
-KINDS = ("training", "inference")
+KINDS = ("training", "inference", "whole_runs")
 
 
 def main(arguments: list[str]) -> int:

@@ -4,6 +4,7 @@ from app.engine.run.campaign import Campaign
 from app.engine.run.conditions import Checkpointing, DataLoading, Power, Reliability, RunConditions
 from app.engine.run.energy import Energy
 from app.engine.run.goodput import Goodput
+from app.engine.run.inverse import tokens_within
 from app.engine.run.storage import DataStall
 from app.engine.run.training_run import RunOutcome, run_training
 
@@ -19,4 +20,5 @@ __all__ = [
     "RunConditions",
     "RunOutcome",
     "run_training",
+    "tokens_within",
 ]
