@@ -1,7 +1,9 @@
 """What an architecture holds and costs: parameters, forward FLOPs per token, cache bytes. Independent of hardware."""
 
+import math
 from dataclasses import dataclass
 
+from app.engine import kernels
 from app.engine.matmuls import layer_matmuls
 from app.engine.transformer import (
     DenseMlp,
@@ -207,7 +209,7 @@ def attended_tokens(window: int | None, sequence: float, causal_fraction: float 
     window : int or None [token]
         Sliding window, None = full attention.
     sequence : float [token]
-    causal_fraction : float
+    causal_fraction : float [1]
         0.5 counts the causal half, 1.0 the full score matrix.
 
     Returns
@@ -223,10 +225,9 @@ def attended_tokens(window: int | None, sequence: float, causal_fraction: float 
     ----------
     1. Beltagy et al., "Longformer", 2020; Narayanan et al. 2021 (the full-matrix convention).
     """
-    width = sequence if window is None else min(float(window), sequence)
     if sequence <= 0.0:
         return 0.0
-    return width - (1.0 - causal_fraction) * width * width / sequence
+    return float(kernels.attended_tokens(sequence, math.inf if window is None else float(window), causal_fraction))
 
 
 def attention_core_flops(mixer: Mixer | None, attended: float, *, absorbed: bool = False) -> float:
@@ -278,6 +279,16 @@ def _kept(mixer: SoftmaxAttention, attended: float) -> float:
 def reach(mixer: Mixer | None, sequence: float, causal_fraction: float = CAUSAL_HALF) -> float:
     """Mean tokens in reach of a query of this mixer: a plain window limits it, compressed far entries do not.
 
+    Parameters
+    ----------
+    mixer : Mixer or None
+    sequence : float [token]
+    causal_fraction : float [1]
+
+    Returns
+    -------
+    float [token]
+
     References
     ----------
     1. :func:`attended_tokens`.
@@ -289,6 +300,14 @@ def reach(mixer: Mixer | None, sequence: float, causal_fraction: float = CAUSAL_
 def recurrence_flops(mixer: Mixer | None) -> float:
     """FLOPs of the state update and read-out of one token [FLOP/token]; 0 for attention.
 
+    Parameters
+    ----------
+    mixer : Mixer or None
+
+    Returns
+    -------
+    float [FLOP/token]
+
     References
     ----------
     1. Dao and Gu 2024 (Mamba-2); Yang et al. 2024 (gated delta rule); count as in Megatron-LM (see the constant).
@@ -298,6 +317,14 @@ def recurrence_flops(mixer: Mixer | None) -> float:
 
 def recurrent_state_elements(mixer: Mixer | None) -> int:
     """Elements of the recurrent state of one sequence and layer, without the convolution's tail.
+
+    Parameters
+    ----------
+    mixer : Mixer or None
+
+    Returns
+    -------
+    int
 
     References
     ----------
@@ -325,7 +352,7 @@ def forward_flops(
     ----------
     transformer : Transformer
     sequence : float [token]
-    causal_fraction : float
+    causal_fraction : float [1]
         0.5 = causal half (Megatron-Bridge, MaxText today), 1.0 = full matrix (Megatron 2021, NeMo 24).
     mtp_layers : int
         Multi-token-prediction layers trained as well; each adds the last layer, a ``2h x h`` projection and a head.
@@ -356,7 +383,16 @@ def forward_flops(
 
 
 def group_matmul_flops(hidden: int, group: LayerGroup) -> float:
-    """FLOPs of the weight matrices of one layer for one token [FLOP/token].
+    """FLOPs of the weight matrices of one layer for one token.
+
+    Parameters
+    ----------
+    hidden : int
+    group : LayerGroup
+
+    Returns
+    -------
+    float [FLOP/token]
 
     References
     ----------

@@ -67,6 +67,14 @@ def cached_entries(mixer: Mixer | None, context: float) -> float:
 def state_elements(mixer: Mixer | None) -> int:
     """Elements of one layer's constant state per sequence: recurrent state and the convolution's tail.
 
+    Parameters
+    ----------
+    mixer : Mixer or None
+
+    Returns
+    -------
+    int
+
     References
     ----------
     1. Dao and Gu 2024 (Mamba-2); Yang et al. 2024 (gated delta networks).

@@ -51,11 +51,11 @@ def band_around(value: float, low: float, high: float, centre: float = 0.0) -> B
 
     Parameters
     ----------
-    value : float
+    value : float [any]
         The model's figure, any unit.
-    low, high : float
+    low, high : float [log ratio]
         10th and 90th percentile of log(measured / predicted).
-    centre : float
+    centre : float [log ratio]
         Median of the same, 0 where the model is taken as unbiased.
 
     Returns
@@ -76,7 +76,7 @@ def inverse_band(band: Band, numerator: float) -> Band:
     Parameters
     ----------
     band : Band
-    numerator : float
+    numerator : float [any]
 
     Returns
     -------

@@ -139,7 +139,7 @@ def attended_tokens(sequence: Real, window: Real, causal_share: float = 0.5) -> 
     sequence : float or array [token]
     window : float or array [token]
         Sliding window; infinite (or at least ``sequence``) for full attention.
-    causal_share : float
+    causal_share : float [1]
         Share of the square that is computed: one half for causal, one for the full square (a source's convention).
 
     Returns

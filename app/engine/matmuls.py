@@ -208,6 +208,16 @@ def feed_forward_matmuls(hidden: int, feed_forward: FeedForward | None) -> tuple
 def layer_matmuls(hidden: int, group: LayerGroup) -> tuple[Matmul, ...]:
     """All weight matrices of one layer of a group, mixer first.
 
+    Parameters
+    ----------
+    hidden : int
+        Model width.
+    group : LayerGroup
+
+    Returns
+    -------
+    tuple of Matmul
+
     References
     ----------
     1. Narayanan et al. 2021, section 2.3 (which matrices tensor parallelism splits, and how).

@@ -43,7 +43,7 @@ def typical_transformer(parameters: float, name: str = "") -> Transformer:
 
     Parameters
     ----------
-    parameters : float
+    parameters : float [parameter]
         Total parameters, input embedding included.
     name : str
         Name to carry.
@@ -101,7 +101,7 @@ def typical_mixture(parameters: float, active_parameters: float, name: str = "")
 
     Parameters
     ----------
-    parameters, active_parameters : float
+    parameters, active_parameters : float [parameter]
         Total, and what one token passes through, input embedding included.
     name : str
         Name to carry.

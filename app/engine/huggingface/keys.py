@@ -37,7 +37,23 @@ ALIASES: dict[str, tuple[str, ...]] = {
 
 
 def find(config: Config, meaning: str, default: Any = None) -> Any:
-    """Value of the first spelling of a meaning that is present and not null, or the default."""
+    """Value of the first spelling of a meaning that is present and not null, or the default.
+
+    Parameters
+    ----------
+    config : mapping
+    meaning : str
+        Key of ``ALIASES``, or a configuration key of one spelling.
+    default : value
+
+    Returns
+    -------
+    value
+
+    References
+    ----------
+    1. Attribute maps of the configuration classes of Hugging Face transformers 5.23.
+    """
     for key in ALIASES.get(meaning, (meaning,)):
         if config.get(key) is not None:
             return config[key]
@@ -47,10 +63,23 @@ def find(config: Config, meaning: str, default: Any = None) -> Any:
 def require_int(config: Config, meaning: str) -> int:
     """A positive whole number that must be there.
 
+    Parameters
+    ----------
+    config : mapping
+    meaning : str
+
+    Returns
+    -------
+    int
+
     Raises
     ------
     EngineInputError
         Naming the key, when it is missing or not a positive whole number.
+
+    References
+    ----------
+    1. Attribute maps of the configuration classes of Hugging Face transformers 5.23.
     """
     value = find(config, meaning)
     spellings = ALIASES.get(meaning, (meaning,))
@@ -64,14 +93,43 @@ def require_int(config: Config, meaning: str) -> int:
 
 
 def positive_int(key: str, value: Any) -> int:
-    """The value as a positive whole number, or an error that names its key."""
+    """The value as a positive whole number, or an error that names its key.
+
+    Parameters
+    ----------
+    key : str
+    value : value
+
+    Returns
+    -------
+    int
+
+    References
+    ----------
+    1. Attribute maps of the configuration classes of Hugging Face transformers 5.23.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise EngineInputError(key, f"must be a positive whole number, got {value!r}")
     return value
 
 
 def optional_int(config: Config, meaning: str, default: int = 0) -> int:
-    """A whole number that may be missing; zero and null mean the default."""
+    """A whole number that may be missing; zero and null mean the default.
+
+    Parameters
+    ----------
+    config : mapping
+    meaning : str
+    default : int
+
+    Returns
+    -------
+    int
+
+    References
+    ----------
+    1. Attribute maps of the configuration classes of Hugging Face transformers 5.23.
+    """
     value = find(config, meaning)
     if value is None or value == 0:
         return default
@@ -81,10 +139,24 @@ def optional_int(config: Config, meaning: str, default: int = 0) -> int:
 def per_layer(config: Config, key: str, layers: int) -> list[Any] | None:
     """A list with one entry per layer, or None when the key is absent.
 
+    Parameters
+    ----------
+    config : mapping
+    key : str
+    layers : int
+
+    Returns
+    -------
+    list or None
+
     Raises
     ------
     EngineInputError
         When the list is shorter than the layers it should describe (longer lists end with prediction layers).
+
+    References
+    ----------
+    1. Attribute maps of the configuration classes of Hugging Face transformers 5.23.
     """
     value = config.get(key)
     if not isinstance(value, list | tuple | str) or len(value) == 0:

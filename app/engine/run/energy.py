@@ -51,7 +51,7 @@ def node_power_w(rated_w: float, utilization: float) -> float:
     ----------
     rated_w : float [W]
         Nameplate.
-    utilization : float
+    utilization : float [1]
         Share of time the accelerators compute, 0 to 1.
 
     Returns

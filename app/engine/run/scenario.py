@@ -57,6 +57,16 @@ class CheckpointPlan:
 def plan_checkpoint(workload: TrainingWorkload, cluster: Cluster, conditions: RunConditions) -> CheckpointPlan:
     """Size of a checkpoint and its times on the storage at hand.
 
+    Parameters
+    ----------
+    workload : TrainingWorkload
+    cluster : Cluster
+    conditions : RunConditions
+
+    Returns
+    -------
+    CheckpointPlan
+
     References
     ----------
     1. reliability_facts.json: nemo-ckpt-sizes (13 bytes per trained parameter).
@@ -82,6 +92,18 @@ def run_once(
     checkpoint: CheckpointPlan,
 ) -> OneRun:
     """Expected course of one full run in one scenario.
+
+    Parameters
+    ----------
+    setting : Scenario
+    workload : TrainingWorkload
+    cluster : Cluster
+    conditions : RunConditions
+    checkpoint : CheckpointPlan
+
+    Returns
+    -------
+    OneRun
 
     References
     ----------

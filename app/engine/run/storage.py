@@ -68,6 +68,14 @@ class DataStall:
 def nodes_of(cluster: Cluster) -> int:
     """Nodes of a cluster, the last one perhaps partly used.
 
+    Parameters
+    ----------
+    cluster : Cluster
+
+    Returns
+    -------
+    int
+
     References
     ----------
     1. None needed: bookkeeping.
