@@ -5,7 +5,7 @@ from app.engine.run.conditions import Checkpointing, DataLoading, Power, Reliabi
 from app.engine.run.energy import Energy
 from app.engine.run.goodput import Goodput
 from app.engine.run.inverse import tokens_within
-from app.engine.run.storage import DataStall
+from app.engine.run.storage import DataStall, breakdown_with_stall
 from app.engine.run.training_run import RunOutcome, run_training
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Reliability",
     "RunConditions",
     "RunOutcome",
+    "breakdown_with_stall",
     "run_training",
     "tokens_within",
 ]

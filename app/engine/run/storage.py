@@ -54,6 +54,8 @@ class DataStall:
         What storage must deliver to the whole job.
     required_cores : float
         Host cores that preprocessing and decompression need for the whole job.
+    stored_bytes_per_token : float [byte/token]
+        As kept on storage, compressed where it is.
     available_tokens_per_s : mapping of str to float [token/s]
         What each stage could feed.
     """
@@ -62,6 +64,7 @@ class DataStall:
     limited_by: str
     required_read_bytes_per_s: float
     required_cores: float
+    stored_bytes_per_token: float
     available_tokens_per_s: Mapping[str, float]
 
 
@@ -125,8 +128,32 @@ def data_stall(tokens_per_s: float, cluster: Cluster, conditions: RunConditions)
         limited_by=slowest if ratio < 1.0 else "none",
         required_read_bytes_per_s=tokens_per_s * stored,
         required_cores=tokens_per_s * core_s,
+        stored_bytes_per_token=stored,
         available_tokens_per_s=stages,
     )
+
+
+def breakdown_with_stall(time_breakdown: Mapping[str, float], stall: DataStall) -> dict[str, float]:
+    """Shares of the step with the wait for data among them.
+
+    Parameters
+    ----------
+    time_breakdown : mapping of str to float
+        Shares of a step that never waits for data; they add to 1.
+    stall : DataStall
+
+    Returns
+    -------
+    dict of str to float
+        The same shares of a longer step, and ``data_stall``; they add to 1.
+
+    References
+    ----------
+    1. None needed: bookkeeping.
+    """
+    shares = {name: share * (1.0 - stall.share) for name, share in time_breakdown.items()}
+    shares["data_stall"] = shares.get("data_stall", 0.0) + stall.share
+    return shares
 
 
 def _core_seconds_per_token(data: DataLoading) -> float:

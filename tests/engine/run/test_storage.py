@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.engine.errors import EngineInputError
 from app.engine.hardware import Storage
 from app.engine.run import DataLoading, RunConditions
-from app.engine.run.storage import checkpoint_read_s, checkpoint_write_s, data_stall
+from app.engine.run.storage import breakdown_with_stall, checkpoint_read_s, checkpoint_write_s, data_stall
 from tests.engine.run.builders import cluster
 
 STORE = Storage(id="store", kind="parallel", read_bytes_per_s=1e9, write_bytes_per_s=1e9, gpu_direct=False)
@@ -94,3 +94,11 @@ def test_more_bandwidth_never_stalls_more(rate: float, factor: float, bytes_per_
 def test_impossible_inputs_are_named(bad: dict[str, float]) -> None:
     with pytest.raises(EngineInputError, match=next(iter(bad))):
         DataLoading(**bad)
+
+
+@given(st.floats(1.0, 1e6))
+def test_breakdown_keeps_adding_to_one(bytes_per_token: float) -> None:
+    stall = data_stall(1e6, cluster(64), conditions(bytes_per_token=bytes_per_token))
+    shares = breakdown_with_stall({"matmul": 0.6, "overhead": 0.4}, stall)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["data_stall"] == stall.share
