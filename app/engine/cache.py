@@ -1,6 +1,6 @@
 """What serving keeps per sequence: key-value cache entries that grow with the context, and constant states."""
 
-from app.engine.accounting import recurrent_state_elements
+from app.engine.flops import recurrent_state_elements
 from app.engine.transformer import LatentAttention, LinearAttention, Mixer, SoftmaxAttention, StateSpace, Transformer
 
 

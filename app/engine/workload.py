@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from app.engine.transformer import Transformer
 
 METHODS = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora", "dpo", "grpo")
+ADAPTER_METHODS = ("lora", "qlora")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.accounting import attended_tokens, attention_core_flops, count_parameters, forward_flops
+from app.engine.accounting import adapter_parameters, count_parameters
 from app.engine.cache import cache_bytes_per_sequence, cache_bytes_per_token, cached_entries
+from app.engine.flops import attended_tokens, attention_core_flops, forward_flops
 from app.engine.transformer import DenseMlp, LayerGroup, SoftmaxAttention, Transformer, group_layers
 
 
@@ -73,3 +74,10 @@ def test_tied_table_counts_once_but_costs() -> None:
     model = dense(2, 64, 4, 256, 1000)
     assert count_parameters(model).head == 0
     assert forward_flops(model, 10).head == 2 * 64 * 1000
+
+
+def test_adapters_as_counted_by_hand() -> None:
+    """Llama-like 512 wide, 4 layers: qkv 512 x 1536, output 512 x 512, up 512 x 2048, down 2048 x 512."""
+    model = dense(4, 512, 8, 2048, 1000)
+    assert adapter_parameters(model, 16, ["attention"]) == 4 * 16 * (512 + 1536 + 512 + 512)
+    assert adapter_parameters(model, 16) == 4 * 16 * (512 + 1536 + 512 + 512 + 2 * (512 + 2048))

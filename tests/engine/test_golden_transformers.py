@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from app.catalog.shipped import shipped_models
-from app.engine.accounting import count_parameters, forward_flops
+from app.engine.accounting import count_parameters
 from app.engine.cache import cache_bytes_per_sequence, cache_bytes_per_token, state_elements
+from app.engine.flops import forward_flops
 from app.engine.huggingface import read_config
 from app.engine.transformer import Transformer
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from app.engine.accounting import count_parameters
+from app.engine.accounting import adapter_parameters, count_parameters
 from app.engine.hardware import Cluster
 from app.engine.run.conditions import RunConditions
 from app.engine.run.goodput import (
@@ -15,9 +15,7 @@ from app.engine.run.goodput import (
     mean_time_to_interruption_s,
 )
 from app.engine.run.storage import DataStall, checkpoint_read_s, checkpoint_write_s, data_stall, nodes_of
-from app.engine.training.architecture import architecture_of
-from app.engine.training.job import ADAPTER_METHODS, adapter_parameters
-from app.engine.workload import Adapter, TrainingWorkload
+from app.engine.workload import ADAPTER_METHODS, Adapter, TrainingWorkload
 
 # exp() of more is beyond any run; keeps the arithmetic finite.
 LARGEST_EXPONENT = 30.0
@@ -73,7 +71,8 @@ def plan_checkpoint(workload: TrainingWorkload, cluster: Cluster, conditions: Ru
     """
     trained = conditions.trained_parameters
     if trained is None and workload.method in ADAPTER_METHODS:
-        trained = adapter_parameters(architecture_of(workload.transformer), workload.adapter or Adapter())
+        adapter = workload.adapter or Adapter()
+        trained = float(adapter_parameters(workload.transformer, adapter.rank, adapter.targets))
     if trained is None:
         trained = float(count_parameters(workload.transformer).total)
     size = trained * conditions.checkpointing.bytes_per_parameter

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.accounting import recurrence_flops
 from app.engine.cache import state_elements
+from app.engine.flops import recurrence_flops
 from app.engine.matmuls import Matmul, layer_matmuls
 from app.engine.precision import FORMATS
 from app.engine.transformer import (

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from app.engine.accounting import CAUSAL_HALF
+from app.engine.flops import CAUSAL_HALF
 from app.engine.kernels import distinct_experts, roofline_time
 from app.engine.serving.operators import ACTIVATION_BYTES, Floats, Operators
 
