@@ -10,6 +10,7 @@ import numpy as np
 from app.engine.serving.calibration import ServingCalibration, Situation
 from app.engine.serving.memory import admitted_sequences, serving_memory
 from app.engine.serving.operators import Floats, Operators, PlanArrays, Precisions, build_operators
+from app.engine.serving.plans import routed_experts
 from app.engine.serving.rates import resolve_rates
 from app.engine.serving.regimes import Requests, static_batch_s, steady_state
 from app.engine.serving.step import Rates
@@ -77,17 +78,17 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
         o = _operators(case.transformer, case.precisions, case.plan)
         situation = Situation(
             accelerator=case.accelerator, precisions=case.precisions, stack=case.stack, released_year=case.year,
-            mixture=case.mixture,
+            experts=routed_experts(case.transformer),
         )  # fmt: skip
         operators.append(o)
         rates.append(resolve_rates(calibration, situation, o, None))
         engine = calibration.engine(case.stack)
         memory = serving_memory(o, engine, case.accelerator.memory_bytes, engine.memory_fraction, engine.chunk_tokens)
         admitted = np.array([[case.prompt + engine.admitted_output_share * case.output]])
-        room = float(admitted_sequences(o, memory, admitted)[0, 0])
+        room = float(admitted_sequences(o, memory, admitted, engine.frees_windows)[0, 0])
         copies = max(case.accelerators / float(case.plan[0] * case.plan[1] * case.plan[3]), 1.0)
         want = (case.concurrency / copies) if case.concurrency else OFFLINE_REQUESTS
-        cap = engine.max_sequences * case.plan[3] if case.regime == "offline" else np.inf
+        cap = engine.max_sequences * case.plan[3] if case.regime == "offline" and not case.concurrency else np.inf
         running.append(max(min(room, want, cap), 1.0))
         asked.append(want)
         replicas.append(copies)
@@ -101,7 +102,7 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
     requests = Requests(
         prompt=column([c.prompt or 1.0 for c in cases]), cached=np.zeros((n, 1)),
         output=column([c.output for c in cases]), chunk=column(chunk), draft=np.zeros((n, 1)),
-        accepted=np.ones((n, 1)), together=column([float(c.fixed_lengths) for c in cases]),
+        accepted=np.ones((n, 1)), together=column([calibration.burst(c.fixed_lengths) for c in cases]),
     )  # fmt: skip
     return Batch(
         cases=tuple(cases), operators=Operators(**pad), rates=Rates(**stack_rows(rates, 1.0)), requests=requests,
@@ -124,6 +125,5 @@ def predict(b: Batch, frontend_s: Floats) -> Predicted:
     if regime == "offline":
         return Predicted(output_tokens_per_s=out[:, 0], tpot_s=nothing, ttft_s=nothing)
     queue = np.maximum(b.asked - b.running, 0.0) / rate
-    burst = b.requests.together * 0.5 * np.maximum(b.running - 1.0, 0.0) * steady.prefill_s
-    ttft = frontend_s + steady.first_token_s + burst + queue
+    ttft = frontend_s + 0.5 * steady.decode_s + steady.first_token_s + queue
     return Predicted(output_tokens_per_s=out[:, 0], tpot_s=steady.iteration_s[:, 0], ttft_s=ttft[:, 0])

@@ -54,11 +54,18 @@ class RefusedError(Exception):
     """A row that cannot be predicted, with the reason."""
 
 
-def weights_format(precision: str | None) -> str:
-    """Weight format of a row's precision string; unstated means 16 bit."""
+def weights_format(precision: str | None, accelerator: Accelerator) -> str:
+    """Weight format of a row's precision string.
+
+    ``unstated`` is the framework's default of 16 bit; no string at all, or one that hides it, means the best format
+    with a unit of its own on the chip (data README, scoring rules).
+    """
     text = (precision or "").lower()
-    if not text or text.startswith("unstated") or text in ("auto", "unknown", "undisclosed"):
+    if text.startswith("unstated"):
         return "bf16"
+    if not text or text in ("auto", "unknown", "undisclosed"):
+        peaks = accelerator.dense_peaks
+        return "nvfp4" if peaks.fp4 and accelerator.vendor == "NVIDIA" else "fp8" if peaks.fp8 else "bf16"
     words = re.findall(r"[a-z]*fp\d+|bf16|int\d|awq|gptq|w4a16|w8a8|float16|bfloat16", text)
     for word in words:
         if word in PRECISIONS:
@@ -84,8 +91,13 @@ def plan_of(row: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
     if tensor is None:
         return None
     gpus = int(row["gpus"])
-    data = p.get("dp") or max(gpus // (tensor * pipeline), 1)
+    data = p.get("dp") or 1
+    if data > 1 and tensor * pipeline * data > gpus and tensor % data == 0:
+        tensor //= data  # SGLang's attention DP counts its ranks inside the tensor width
     expert = p.get("ep") or 1
+    group = tensor * data
+    while expert > 1 and (expert > group or group % expert):
+        expert //= 2
     return int(tensor), int(pipeline), int(expert), int(data)
 
 
@@ -101,6 +113,19 @@ def regime_of(row: Mapping[str, Any]) -> str:
     if row.get("concurrency") is not None or row.get("batch") is not None:
         return "closed"
     return "offline"
+
+
+def _measured(figures: Mapping[str, Any], gpus: int, isl: float | None, osl: float) -> dict[str, float]:
+    """Numbers of a row; the total output rate is derived from the rate per accelerator or of all tokens if need be."""
+    out = {k: float(v) for k, v in figures.items() if isinstance(v, int | float) and v > 0}
+    if "output_tokens_per_s_total" not in out:
+        if "output_tokens_per_s_per_gpu" in out:
+            out["output_tokens_per_s_total"] = out["output_tokens_per_s_per_gpu"] * gpus
+        elif "requests_per_s" in out:
+            out["output_tokens_per_s_total"] = out["requests_per_s"] * osl
+        elif "total_tokens_per_s" in out and isl is not None:
+            out["output_tokens_per_s_total"] = out["total_tokens_per_s"] * osl / (isl + osl)
+    return out
 
 
 def case_of(
@@ -120,7 +145,7 @@ def case_of(
     published = source.get("version_or_date") if isinstance(source, dict) else None
     stack = stack_of(row.get("engine")) or "vllm"
     year = released_year(row.get("engine"), stack, published) or 2025.5
-    weights = weights_format(row.get("precision"))
+    weights = weights_format(row.get("precision"), accelerator)
     kv = kv_format(row.get("kv_precision"), weights, stack)
     text = f"{row['id']} {row.get('notes') or ''}".lower()
     spread = "inferencex" in text
@@ -136,12 +161,15 @@ def case_of(
     concurrency = row.get("concurrency") or row.get("batch")
     if row.get("batch") and regime_of(row) == "static":
         concurrency = row["batch"]
-    measured = {k: float(v) for k, v in row["measured"].items() if isinstance(v, int | float)}
+    gpus = int(row["gpus"])
+    measured = _measured(row["measured"], gpus, isl, float(osl))
+    limits = re.search(r"ttft (\d+) ms.*?tpot (\d+) ms", text)
     return Case(
         id=row["id"], source=title, accelerator=accelerator, transformer=transformer, model=key,
         precisions=checkpoint_precisions(transformer, weights, weights, kv), stack=stack, year=year,
-        regime=regime_of(row), accelerators=int(row["gpus"]), plan=plan_of(row),
+        regime=regime_of(row), accelerators=gpus, plan=plan_of(row),
         prompt=None if isl is None else max(float(isl) * scale, 1.0), output=max(float(osl) * scale, 1.0),
         concurrency=None if concurrency is None else float(concurrency), fixed_lengths=not (spread or served),
         mixture=mixture, mlperf=mlperf, measured=measured,
+        limits=(float(limits[1]) * 1e-3, float(limits[2]) * 1e-3) if limits else None,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.engine.hardware import Accelerator
-from app.engine.serving.curves import AttentionCurve, MatmulCurve, dense_peak, family, look_up
+from app.engine.serving.curves import AttentionCurve, ExpertsCurve, MatmulCurve, dense_peak, family, look_up
 from app.engine.serving.operators import Precisions
 
 # release years enter relative to the middle of the calibration rows
@@ -36,6 +36,8 @@ class EngineConventions:
         Default cap on running sequences.
     chunk_tokens : int [token]
         Prompt tokens of one iteration.
+    frees_windows : bool
+        Whether cache outside a sliding window is given back (otherwise such layers hold the whole sequence).
 
     References
     ----------
@@ -48,6 +50,13 @@ class EngineConventions:
     admitted_output_share: float
     max_sequences: int
     chunk_tokens: int
+    frees_windows: bool
+
+
+# experts from which a layer counts as fine-grained; DeepSeek-AI, "DeepSeekMoE", 2024 (64 routed experts)
+FINE_EXPERTS = 64
+# vLLM on ROCm had no tuned skinny matmuls before 2025; ROCm 6.3 release notes (AITER, hipBLASLt tuning)
+EARLY = 2025.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +67,12 @@ class Situation:
     precisions: Precisions
     stack: str
     released_year: float
-    mixture: bool
+    experts: int
+
+    @property
+    def grain(self) -> str:
+        """``none``, ``coarse`` (Mixtral) or ``fine`` (DeepSeek and after, whose FP8 is block-scaled as published)."""
+        return "none" if not self.experts else "fine" if self.experts >= FINE_EXPERTS else "coarse"
 
     def effect_keys(self) -> tuple[str, ...]:
         """Names of the effects that apply, most general first."""
@@ -70,9 +84,11 @@ class Situation:
             f"format={weights}",
             f"stack={self.stack}",
             f"stack={self.stack},vendor={vendor}",
+            f"early={self.released_year < EARLY},vendor={vendor}",
             f"stack={self.stack},format={weights}",
-            f"mixture={self.mixture}",
-            f"stack={self.stack},mixture={self.mixture}",
+            f"experts={self.grain}",
+            f"experts={self.grain},format={weights}",
+            f"experts={self.grain},stack={self.stack}",
         )
 
 
@@ -145,6 +161,17 @@ class ServingCalibration:
             total += effects["year"] * years_from_zero(situation.released_year)
         return self.base[quantity] * math.exp(total)
 
+    def burst(self, fixed_lengths: bool) -> float:
+        """How far the requests of a closed loop arrive together [1]: 0 = spread, 1 = all at once.
+
+        Notes
+        -----
+        Requests of one length end together and are replaced together; random lengths spread them.
+        """
+        effects = self.effects.get("burst", {})
+        total = effects.get("", 0.0) + effects.get(f"fixed={fixed_lengths}", 0.0)
+        return min(self.base["burst"] * math.exp(total), 1.0)
+
     def engine(self, stack: str) -> EngineConventions:
         """Conventions of a stack; an unknown one behaves like the default stack."""
         return self.engines.get(stack, self.engines[self.default_stack])
@@ -164,11 +191,13 @@ class ServingCalibration:
             **look_up(self.curves["matmul"], accelerator, computed_format(accelerator, number_format))[0]
         )
 
-    def experts_curve(self, accelerator: Accelerator, number_format: str) -> MatmulCurve:
-        """Curve of grouped expert matmuls."""
-        return MatmulCurve(
-            **look_up(self.curves["experts"], accelerator, computed_format(accelerator, number_format))[0]
-        )
+    def experts_curve(self, situation: Situation) -> ExpertsCurve:
+        """Curve of grouped expert matmuls; fine-grained FP8 experts are block-scaled as published."""
+        chip, weights = situation.accelerator, situation.precisions.weights
+        computed = computed_format(chip, weights)
+        if computed == weights == "fp8" and situation.grain == "fine":
+            computed = "fp8_block"
+        return ExpertsCurve(**look_up(self.curves["experts"], chip, computed)[0])
 
     def attention_curve(self, accelerator: Accelerator) -> AttentionCurve:
         """Curve of the attention kernels."""

@@ -20,7 +20,7 @@ class MatmulCurve:
     bandwidth_share : float [1]
         Of the memory bandwidth, for weights read once.
     tile_waste : float [1]
-        Growth of the compute time as the tiles get too few to fill the chip (dense) or an expert gets few tokens (MoE).
+        Growth of the compute time as the tiles get too few to fill the chip.
 
     References
     ----------
@@ -31,6 +31,36 @@ class MatmulCurve:
     peak_share: float
     bandwidth_share: float
     tile_waste: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertsCurve:
+    """Time of grouped expert matmuls: ``launch + (flops^2 + bytes^2)^(1/2)``.
+
+    Parameters
+    ----------
+    launch_s : float [s]
+        Routing, permutation and all kernels of one layer.
+    peak_share, bandwidth_share : float [1]
+        For wide experts with many tokens.
+    padding_tokens : float [token]
+        Work of an expert that is touched at all, in tokens.
+    half_width : float
+        Expert width (of one rank) that halves the peak share.
+    passes : float
+        Times the routed activations go through memory.
+
+    References
+    ----------
+    1. Shazeer et al. 2017. 2. aiconfigurator-core 0.12.0 kernel tables (Apache-2.0), ``kernels.csv``, ``moe``.
+    """
+
+    launch_s: float
+    peak_share: float
+    bandwidth_share: float
+    padding_tokens: float
+    half_width: float
+    passes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,4 +122,5 @@ def look_up(
     for key in (f"{family(accelerator)}|{computed}", f"{accelerator.vendor}|{computed}", f"|{computed}"):
         if key in table:
             return table[key], key
-    return table["|bf16"], "|bf16"
+    fallback = computed.removesuffix("_block")
+    return look_up(table, accelerator, fallback if fallback != computed else "bf16")

@@ -53,28 +53,30 @@ def serving_memory(
     )
 
 
-def sequence_bytes(o: Operators, tokens: Floats) -> Floats:
+def sequence_bytes(o: Operators, tokens: Floats, frees_windows: bool = True) -> Floats:
     """Cache bytes of one sequence of the given length on one accelerator [byte], ``(plans, cases)``.
 
     Notes
     -----
-    Windows hold at most their width. Pipeline stages hold their share of the layers.
+    Windows hold at most their width where the engine frees what lies outside. Pipeline
+    stages hold their share of the layers.
 
     References
     ----------
     1. Ainslie et al. 2023; DeepSeek-AI 2024; Dao and Gu 2024.
     """
     length = tokens[:, :, None]
-    held = np.minimum(length, o.held_cap[:, None, :]) * o.kv_bytes_per_token[:, None, :]
+    cap = o.held_cap[:, None, :] if frees_windows else np.inf
+    held = np.minimum(length, cap) * o.kv_bytes_per_token[:, None, :]
     each = held + length * o.index_bytes_per_token[:, None, :] + o.state_bytes[:, None, :]
     return np.asarray((o.attention_layers[:, None, :] * each).sum(axis=2)) / o.pipeline
 
 
-def admitted_sequences(o: Operators, memory: ServingMemory, tokens: Floats) -> Floats:
+def admitted_sequences(o: Operators, memory: ServingMemory, tokens: Floats, frees_windows: bool = True) -> Floats:
     """Sequences of the given admitted length that the replica's cache holds (all attention-data ranks).
 
     References
     ----------
     1. Kwon et al. 2023.
     """
-    return np.maximum(memory.cache, 0.0) / np.maximum(sequence_bytes(o, tokens), 1.0) * o.data
+    return np.maximum(memory.cache, 0.0) / np.maximum(sequence_bytes(o, tokens, frees_windows), 1.0) * o.data

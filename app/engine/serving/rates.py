@@ -9,7 +9,7 @@ from app.engine.serving.operators import Floats, Operators
 from app.engine.serving.step import Rates
 
 # ranks past two on a PCIe tree share host links; kernels.csv, custom_allreduce on L40S and RTX PRO 6000
-PCIE_SHARE_EXPONENT = 0.9
+PCIE_SHARE_EXPONENT = 0.35
 
 
 def _link(situation: Situation, fabric: Fabric | None, width: Floats) -> Floats:
@@ -60,7 +60,7 @@ def resolve_rates(
     low_peak, _ = dense_peak(chip, low_format)
     low = calibration.matmul_curve(chip, low_format)
     wide = calibration.matmul_curve(chip, "bf16")
-    moe = calibration.experts_curve(chip, formats.weights)
+    moe = calibration.experts_curve(situation)
     moe_peak, _ = dense_peak(chip, formats.weights)
     attention = calibration.attention_curve(chip)
     quantised = operators.low_precision > 0.0
@@ -76,9 +76,13 @@ def resolve_rates(
         tile_waste=np.where(quantised, low.tile_waste, wide.tile_waste),
         bandwidth=stream * raw * np.where(quantised, low.bandwidth_share, wide.bandwidth_share) * ones,
         moe_launch_s=value("experts_launch") * moe.launch_s * moe_ones,
-        moe_flops_per_s=value("experts_peak") * moe_peak * moe.peak_share * moe_ones,
+        moe_flops_per_s=value("experts_peak")
+        * moe_peak
+        * moe.peak_share
+        / (1.0 + moe.half_width / np.maximum(operators.moe_ffn_local, 1.0)),
         moe_bandwidth=value("experts_bandwidth") * raw * moe.bandwidth_share * moe_ones,
-        moe_waste=moe.tile_waste * moe_ones,
+        moe_padding=moe.padding_tokens * moe_ones,
+        moe_passes=moe.passes * moe_ones,
         attention_launch_s=launch * attention.launch_s * one,
         prefill_flops_per_s=value("prefill_attention") * wide_peak * attention.prefill_peak_share * one,
         half_length=attention.half_length_tokens * one,

@@ -115,7 +115,7 @@ def steady_state(o: Operators, r: Rates, requests: Requests, running: Floats) ->
     steps = np.maximum(requests.output / requests.accepted, 1.0)
     decoding = running
     others = np.maximum(running - 1.0, 0.0) / np.maximum(running, 1.0)
-    shared = 1.0 - 0.5 * requests.together
+    batch = np.minimum(running, np.maximum(requests.chunk / requests.prompt, 1.0))
     for _ in range(ROUNDS):
         flow = decoding / steps * requests.prompt
         chunk = np.minimum(requests.chunk, np.maximum(flow, requests.prompt))
@@ -126,23 +126,47 @@ def steady_state(o: Operators, r: Rates, requests: Requests, running: Floats) ->
         work = (mixed - decode) * requests.prompt / chunk / o.pipeline
         own = mixed * np.maximum(requests.prompt / requests.chunk, 1.0)
         own = np.where(chunk > requests.prompt, decode + (mixed - decode) * requests.prompt / chunk, own)
-        iteration = decode + decoding * others / steps * work * shared
+        spread = (1.0 - requests.together) * decoding * others
+        iteration = decode + work / steps * (spread + requests.together * 0.5 * (running - batch))
         decoding = running / (1.0 + own / (steps * iteration))
-    rate = running / (own + _burst_wait(requests, running, work) + steps * iteration)
+    wait = burst_wait_s(requests, running, work)
+    rate = running / (own + wait + steps * iteration)
     return Steady(
         requests_per_s=rate,
         iteration_s=iteration,
         prefill_s=work,
-        first_token_s=own,
+        first_token_s=own + wait,
         decode_s=decode,
         decoding=decoding,
         times=times,
     )
 
 
-def _burst_wait(requests: Requests, running: Floats, work: Floats) -> Floats:
-    """Mean wait for the prefill of those that arrived in the same burst [s]."""
-    return requests.together * 0.5 * np.maximum(running - 1.0, 0.0) * work
+def burst_wait_s(requests: Requests, running: Floats, work: Floats) -> Floats:
+    """Mean wait for the prefill of those that arrived in the same burst [s].
+
+    Parameters
+    ----------
+    requests : Requests
+    running : array (plans, 1) [request]
+    work : array (plans, 1) [s]
+        Prefill work of one request.
+
+    Returns
+    -------
+    array (plans, 1) [s]
+
+    Notes
+    -----
+    A burst of ``n`` prompts is worked off in batches of as many as an iteration holds; all prompts of a batch get their
+    first token together, so the mean is half of all batches plus half of one, less the request's own prefill.
+
+    References
+    ----------
+    1. Agrawal et al., "Sarathi-Serve", 2024 (prefill batches under a token budget).
+    """
+    batch = np.minimum(running, np.maximum(requests.chunk / requests.prompt, 1.0))
+    return np.asarray(requests.together * (0.5 * (running + batch) - 1.0) * work)
 
 
 def static_batch_s(o: Operators, r: Rates, requests: Requests, batch: Floats, waves: Floats) -> tuple[Floats, Floats]:

@@ -145,7 +145,7 @@ def prepare(
     year = workload.software.released_year or calibration.default_year
     situation = Situation(
         accelerator=accelerator, precisions=precisions, stack=stack, released_year=year,
-        mixture=routed_experts(workload.transformer) > 0,
+        experts=routed_experts(workload.transformer),
     )  # fmt: skip
     engine = calibration.engine(stack)
     operators = cached_operators(workload.transformer, precisions, tuple(plans))
@@ -154,8 +154,8 @@ def prepare(
     memory = serving_memory(operators, engine, accelerator.memory_bytes, fraction, chunk)
     top = np.full_like(operators.tensor, longest(workload.input_tokens) + longest(workload.output_tokens))
     mean = workload.input_tokens.mean + engine.admitted_output_share * workload.output_tokens.mean
-    room = admitted_sequences(operators, memory, np.full_like(top, mean))
-    fits = (admitted_sequences(operators, memory, top) >= operators.data)[:, 0]
+    room = admitted_sequences(operators, memory, np.full_like(top, mean), engine.frees_windows)
+    fits = (admitted_sequences(operators, memory, top, engine.frees_windows) >= operators.data)[:, 0]
     if not fits.any():
         return _no_memory(workload, accelerator, operators, memory, top, plans, fraction)
     batch_cap = float(request.max_batch or engine.max_sequences) * operators.data
@@ -166,21 +166,24 @@ def prepare(
     return Replicas(
         situation=situation, engine=engine, plans=tuple(plans[i] for i in kept), operators=operators,
         rates=resolve_rates(calibration, situation, operators, fabric), memory=take(memory, kept),
-        requests=_requests(workload, operators, chunk), cap=np.floor(cap), cache_tokens=tokens,
+        requests=_requests(workload, operators, chunk, calibration.burst(False)),
+        cap=np.floor(cap), cache_tokens=tokens,
         size=operators.tensor * operators.pipeline * operators.data,
         frontend_s=calibration.value("frontend_s", situation),
     )  # fmt: skip
 
 
-def _requests(workload: ServingWorkload, o: Operators, chunk: float) -> Requests:
+def _requests(workload: ServingWorkload, o: Operators, chunk: float, burst: float) -> Requests:
     one = np.ones_like(o.tensor)
     hit = workload.prefix_cache_hit_rate
     prompt = workload.input_tokens.mean
     accepted = accepted_tokens(workload.speculative_tokens, workload.speculative_acceptance)
+    closed = workload.concurrency is not None
     return Requests(
         prompt=one * max(prompt * (1.0 - hit), 1.0), cached=one * prompt * hit,
         output=one * workload.output_tokens.mean, chunk=chunk * o.data,
-        draft=one * float(workload.speculative_tokens), accepted=one * accepted, together=one * 0.0,
+        draft=one * float(workload.speculative_tokens), accepted=one * accepted,
+        together=one * (burst if closed else 0.0),
     )  # fmt: skip
 
 

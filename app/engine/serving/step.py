@@ -10,8 +10,10 @@ from app.engine.serving.operators import ACTIVATION_BYTES, Floats, Operators
 
 # a tensor-core tile of a matmul is 128 x 128 outputs; CUTLASS documentation, "Efficient GEMM"
 TILE = 128.0
-# tokens that a tile at least holds: smaller ones are padded or use 64-wide tiles; CUTLASS documentation
+# rows of the smallest tile, computed in full however few tokens there are: 16-bit library matmuls use 64, the skinny
+# kernels of the quantised formats 32; CUTLASS and Marlin documentation
 SMALLEST_TILE = 64.0
+SMALLEST_LOW_PRECISION_TILE = 32.0
 # tiles that fill a chip once: streaming multiprocessors of H100 SXM, 132; NVIDIA H100 whitepaper
 CHIP_TILES = 132.0
 # bytes moved by the element-wise kernels of a layer per token and unit of width (two norms, residuals, rotary embedding
@@ -29,7 +31,7 @@ class Rates:
         Matmuls outside the experts.
     bandwidth : array [byte/s]
         For weights.
-    moe_launch_s, moe_flops_per_s, moe_bandwidth, moe_waste : array
+    moe_launch_s, moe_flops_per_s, moe_bandwidth, moe_padding, moe_passes : array
         Grouped expert matmuls.
     attention_launch_s, prefill_flops_per_s, half_length, decode_flops_per_s, cache_bandwidth : array
         Attention kernels.
@@ -50,7 +52,8 @@ class Rates:
     moe_launch_s: Floats
     moe_flops_per_s: Floats
     moe_bandwidth: Floats
-    moe_waste: Floats
+    moe_padding: Floats
+    moe_passes: Floats
     attention_launch_s: Floats
     prefill_flops_per_s: Floats
     half_length: Floats
@@ -130,7 +133,8 @@ def matmul_s(o: Operators, r: Rates, tokens: Floats, sampled: Floats) -> Floats:
 
     Notes
     -----
-    ``launch + (flops^4 + bytes^4)^(1/4)``; median error 3 to 10 % on the kernel tables.
+    ``launch + (flops^4 + bytes^4)^(1/4)``; a tile is computed in full, which binds chips with much bandwidth and little
+    arithmetic (H20) at a single token. Median error 3 to 10 % on the kernel tables.
 
     References
     ----------
@@ -138,8 +142,10 @@ def matmul_s(o: Operators, r: Rates, tokens: Floats, sampled: Floats) -> Floats:
     """
     m = tokens[:, :, None] + o.head[:, None, :] * (sampled - tokens)[:, :, None]
     inner, outer = o.inner[:, None, :], o.outer[:, None, :]
-    fill = r.tile_waste[:, None, :] * (CHIP_TILES * TILE * TILE) / (np.maximum(m, SMALLEST_TILE) * outer)
-    compute = m * (2.0 * inner * outer / r.flops_per_s[:, None, :]) * (1.0 + fill)
+    tile = SMALLEST_TILE - (SMALLEST_TILE - SMALLEST_LOW_PRECISION_TILE) * o.low_precision
+    padded = np.maximum(m, tile[:, None, :])
+    fill = r.tile_waste[:, None, :] * (CHIP_TILES * TILE * TILE) / (padded * outer)
+    compute = padded * (2.0 * inner * outer / r.flops_per_s[:, None, :]) * (1.0 + fill)
     move = (o.weight_bytes[:, None, :] + m * (ACTIVATION_BYTES * (inner + outer))) / r.bandwidth[:, None, :]
     each = roofline_time(compute, move, r.launch_s[:, None, :])
     return np.asarray((o.copies[:, None, :] * each).sum(axis=2))
@@ -173,8 +179,8 @@ def experts_s(o: Operators, r: Rates, group_tokens: Floats) -> Floats:
     routed = n * share * o.moe_experts_local[:, None, :]
     weights = o.moe_weights_per_expert[:, None, :]
     per_token = 2.0 * weights / r.moe_flops_per_s[:, None, :]
-    compute = per_token * (routed + r.moe_waste[:, None, :] * touched)
-    activations = routed * ACTIVATION_BYTES * 2.0 * (o.moe_width + o.moe_ffn_local)[:, None, :]
+    compute = per_token * (routed + r.moe_padding[:, None, :] * touched)
+    activations = r.moe_passes[:, None, :] * routed * ACTIVATION_BYTES * (o.moe_width + o.moe_ffn_local)[:, None, :]
     move = (touched * o.moe_bytes_per_expert[:, None, :] + activations) / r.moe_bandwidth[:, None, :]
     each = r.moe_launch_s[:, None, :] + np.sqrt(compute * compute + move * move)
     return np.asarray((o.moe_layers[:, None, :] * each).sum(axis=2))
