@@ -46,6 +46,7 @@ def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady, Re
     curve = LoadCurve(
         running=running, rate=steady.requests_per_s, iteration_s=steady.iteration_s,
         first_token_s=steady.first_token_s, work_s=steady.prefill_s, step_s=steady.decode_s,
+        idle_step_s=np.array([[choice.idle_step_s]]),
     )  # fmt: skip
     return curve, steady, replicas
 
@@ -141,6 +142,7 @@ def answer(
         kind: _latency(calibration, kind, evidence, at(kind, nan), {p: at(kind, p) for p in PERCENTILES})
         for kind in ("ttft", "tpot", "e2e")
     }
+    met = all(at(o.metric, o.percentile) <= o.seconds for o in workload.objectives)
     shares = _shares(steady)
     plan = replicas.plans[choice.row]
     pinned = all(value is not None for value in (request.tensor, request.pipeline, request.data))
@@ -166,7 +168,7 @@ def answer(
         memory_breakdown_bytes=_memory(replicas, choice),
         bottleneck=max(shares, key=lambda name: shares[name]),
         evidence_class=evidence,
-        assumptions=_assumptions(replicas, calibration, saturated, asked, choice),
+        assumptions=_assumptions(replicas, calibration, saturated, asked, choice, met),
     )  # fmt: skip
 
 
@@ -181,7 +183,12 @@ def _closed_waits(curve: LoadCurve, choice: Choice) -> Waits:
 
 
 def _assumptions(
-    replicas: Replicas, calibration: ServingCalibration, saturated: bool, asked: float, choice: Choice
+    replicas: Replicas,
+    calibration: ServingCalibration,
+    saturated: bool,
+    asked: float,
+    choice: Choice,
+    met: bool,
 ) -> dict[str, float | int | str]:
     situation, engine = replicas.situation, replicas.engine
     out: dict[str, float | int | str] = {
@@ -200,6 +207,6 @@ def _assumptions(
     }
     if saturated:
         out["queue_growth_requests_per_s"] = max(asked - choice.highest_rate, 0.0) * choice.replicas
-    if not choice.objectives_met:
+    if not met:
         out["objectives_met"] = "no"
     return {k: v for k, v in out.items() if not (isinstance(v, float) and not math.isfinite(v))}

@@ -31,6 +31,8 @@ class LoadCurve:
     rate : array [request/s]
     iteration_s, first_token_s, work_s, step_s : array [s]
         Between two steps of a sequence; from admission to first token; prefill work; a pure decode step.
+    idle_step_s : array (plans, 1) [s]
+        A pure decode step of one sequence.
     """
 
     running: Floats
@@ -39,6 +41,7 @@ class LoadCurve:
     first_token_s: Floats
     work_s: Floats
     step_s: Floats
+    idle_step_s: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,7 @@ def load_curve(replicas: Replicas, points: int = POINTS) -> LoadCurve:
         first_token_s=steady.first_token_s.reshape(shape),
         work_s=steady.prefill_s.reshape(shape),
         step_s=steady.decode_s.reshape(shape),
+        idle_step_s=steady.decode_s.reshape(shape)[:, :1],
     )
 
 
@@ -165,7 +169,7 @@ def tpot_at(workload: ServingWorkload, curve: LoadCurve, accepted: float, percen
     if np.isnan(percentile):
         return mean
     z = normal_quantile(percentile)
-    slope = (curve.iteration_s - curve.step_s[:, :1]) / np.maximum(curve.running, 1.0)
+    slope = (curve.iteration_s - curve.idle_step_s) / np.maximum(curve.running, 1.0)
     crowd = slope * np.sqrt(curve.running)
     steps = np.maximum(workload.output_tokens.mean / accepted, 1.0)
     stall = np.sqrt(np.maximum(curve.iteration_s - curve.step_s, 0.0) * curve.work_s / steps)

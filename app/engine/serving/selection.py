@@ -27,6 +27,7 @@ class Choice:
     asked_running: float
     rate: float
     highest_rate: float
+    idle_step_s: float
     objectives_met: bool
 
 
@@ -184,7 +185,8 @@ def _offline(replicas: Replicas, curve: LoadCurve, copies: Floats, given: bool) 
     running = float(curve.running[row, best[row]])
     return Choice(
         row=row, replicas=int(max(copies[row], 1.0)), running=running, asked_running=running, rate=float(rate[row]),
-        highest_rate=float(rate[row]), objectives_met=True,
+        highest_rate=float(rate[row]), idle_step_s=float(curve.idle_step_s[row, 0]),
+        objectives_met=True,
     )  # fmt: skip
 
 
@@ -200,11 +202,14 @@ def _load(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, row: 
         running = max(running * each / rising[0], 1e-6) if below else running
         return Choice(
             row=row, replicas=count, running=running, asked_running=running if each <= highest else cap,
-            rate=min(each, highest), highest_rate=highest, objectives_met=met,
+            rate=min(each, highest), highest_rate=highest, idle_step_s=float(curve.idle_step_s[row, 0]),
+            objectives_met=met,
         )  # fmt: skip
     asked = float(workload.concurrency or 0.0) / count
     running = min(asked, cap)
     return Choice(
         row=row, replicas=count, running=running, asked_running=asked,
-        rate=float(np.interp(running, curve.running[row], curve.rate[row])), highest_rate=highest, objectives_met=met,
+        rate=float(np.interp(running, curve.running[row], curve.rate[row])),
+        highest_rate=highest, idle_step_s=float(curve.idle_step_s[row, 0]),
+            objectives_met=met,
     )  # fmt: skip
