@@ -82,7 +82,8 @@ def _mixer_vectors(hidden: int, mixer: Mixer | None) -> int:
             return channels * (mixer.convolution + 1) + 3 * mixer.heads + inner
         case LinearAttention():
             channels = 2 * mixer.key_heads * mixer.key_head_dim + mixer.value_heads * mixer.value_head_dim
-            return channels * mixer.convolution + 2 * mixer.value_heads + mixer.value_head_dim
+            decay = mixer.key_heads * mixer.key_head_dim if mixer.decay_rank else mixer.value_heads
+            return channels * mixer.convolution + decay + mixer.value_heads + mixer.value_head_dim
 
 
 def _softmax_vectors(hidden: int, mixer: SoftmaxAttention) -> int:
@@ -95,6 +96,8 @@ def _softmax_vectors(hidden: int, mixer: SoftmaxAttention) -> int:
     total += {"head": head_norms, "full": queries + keys, None: 0}[mixer.qk_norm]
     total += mixer.heads if mixer.sinks else 0
     total += (mixer.q_lora_rank or 0) + (mixer.head_dim if mixer.key_norm else 0)
+    if mixer.index_heads and not mixer.compression:
+        total += 2 * mixer.index_head_dim
     if mixer.compression:
         series = 2 if mixer.index_heads else 1
         width = mixer.head_dim + mixer.index_head_dim

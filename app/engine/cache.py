@@ -27,7 +27,8 @@ def cache_elements_per_token(mixer: Mixer | None) -> float:
             return 0.0
         case SoftmaxAttention():
             width = mixer.head_dim + (0 if mixer.key_is_value else mixer.value_head_dim)
-            return float(mixer.kv_heads * width)
+            index = mixer.index_head_dim if mixer.index_heads and not mixer.compression else 0
+            return float(mixer.kv_heads * width + index)
         case LatentAttention():
             return float(
                 mixer.kv_lora_rank + mixer.qk_rope_head_dim + (mixer.index_head_dim if mixer.index_heads else 0)
@@ -177,7 +178,7 @@ def cache_read_bytes_per_step(transformer: Transformer, context: float, bytes_pe
         width = cache_elements_per_token(mixer)
         compressed = isinstance(mixer, SoftmaxAttention) and mixer.compression
         far = context / compressed if compressed else context
-        if isinstance(mixer, LatentAttention) and mixer.index_heads:
+        if mixer.index_heads and not compressed:
             width -= mixer.index_head_dim
         unread = max(0.0, far - mixer.selected_tokens)
         total -= group.count * unread * width * bytes_per_element

@@ -75,12 +75,20 @@ def mixer_matmuls(hidden: int, mixer: Mixer | None) -> tuple[Matmul, ...]:
                 Matmul(role="state_out", k=inner, n=hidden, split="k"),
             )
         case LinearAttention():
-            keys = mixer.key_heads * mixer.key_head_dim
-            values = mixer.value_heads * mixer.value_head_dim
-            return (
-                Matmul(role="linear_in", k=hidden, n=2 * keys + 2 * values + 2 * mixer.value_heads),
-                Matmul(role="linear_out", k=values, n=hidden, split="k"),
-            )
+            return _linear_matmuls(hidden, mixer)
+
+
+def _linear_matmuls(hidden: int, mixer: LinearAttention) -> tuple[Matmul, ...]:
+    keys = mixer.key_heads * mixer.key_head_dim
+    values = mixer.value_heads * mixer.value_head_dim
+    # queries, keys, values, write strengths; then decay and output gate, each perhaps the first of a low-rank pair
+    width = 2 * keys + values + mixer.value_heads
+    width += (mixer.decay_rank or mixer.value_heads) + (mixer.gate_rank or values)
+    matmuls = [Matmul(role="linear_in", k=hidden, n=width)]
+    for rank, columns in ((mixer.decay_rank, keys), (mixer.gate_rank, values)):
+        if rank:
+            matmuls.append(Matmul(role="linear_gate", k=rank, n=columns))
+    return (*matmuls, Matmul(role="linear_out", k=values, n=hidden, split="k"))
 
 
 def _softmax_matmuls(hidden: int, mixer: SoftmaxAttention) -> tuple[Matmul, ...]:
@@ -117,7 +125,9 @@ def _softmax_matmuls(hidden: int, mixer: SoftmaxAttention) -> tuple[Matmul, ...]
     if mixer.index_heads:
         width = mixer.index_heads * mixer.index_head_dim
         matmuls.append(Matmul(role="index_query", k=mixer.q_lora_rank or hidden, n=width, split="-"))
-        matmuls.append(Matmul(role="index_key", k=hidden, n=mixer.index_heads, split="-"))
+        # keys of their own, or with compression (which makes them) only the heads' weights
+        columns = mixer.index_heads if mixer.compression else mixer.index_head_dim
+        matmuls.append(Matmul(role="index_key", k=hidden, n=columns, split="-"))
     return tuple(matmuls)
 
 
@@ -134,6 +144,8 @@ def _latent_matmuls(hidden: int, mixer: LatentAttention) -> tuple[Matmul, ...]:
         ),
         Matmul(role="output", k=mixer.heads * mixer.v_head_dim, n=hidden, split="k"),
     ]
+    if mixer.gated:
+        matmuls.append(Matmul(role="output_gate", k=hidden, n=mixer.heads * mixer.v_head_dim))
     if mixer.index_heads:
         matmuls.append(
             Matmul(

@@ -87,6 +87,8 @@ class LatentAttention:
         Tokens a sparse indexer keeps per query (DeepSeek-V3.2, GLM-5); None = all.
     index_heads, index_head_dim : int
         The indexer's own small attention; 0 when there is none.
+    gated : bool
+        Output gate of the width of the heads (Kimi K3).
 
     References
     ----------
@@ -102,6 +104,7 @@ class LatentAttention:
     selected_tokens: int | None = None
     index_heads: int = 0
     index_head_dim: int = 0
+    gated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +127,20 @@ class StateSpace:
 class LinearAttention:
     """Gated delta-rule linear attention: constant state per sequence.
 
+    Parameters
+    ----------
+    key_heads, value_heads : int
+    key_head_dim, value_head_dim : int
+    convolution : int [token]
+        Length of the short convolution.
+    decay_rank : int
+        Decay per channel through a low-rank pair (Kimi delta attention); 0 = one decay a head (gated delta nets).
+    gate_rank : int
+        Output gate through a low-rank pair; 0 = one full matrix.
+
     References
     ----------
-    1. Yang et al., "Gated Delta Networks", 2024.
+    1. Yang et al., "Gated Delta Networks", 2024; Kimi Team, "Kimi Linear", 2025.
     """
 
     key_heads: int
@@ -134,6 +148,8 @@ class LinearAttention:
     key_head_dim: int
     value_head_dim: int
     convolution: int
+    decay_rank: int = 0
+    gate_rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

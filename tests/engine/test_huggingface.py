@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from app.engine.accounting import count_parameters
+from app.engine.cache import cache_bytes_per_sequence, cache_bytes_per_token, cache_read_bytes_per_step
 from app.engine.errors import EngineInputError
 from app.engine.huggingface import PublishedModel, read_config
 
@@ -100,3 +102,73 @@ def test_gpt2_names_are_understood() -> None:
         "vocab_size": 50257,
     }
     assert count_parameters(read_config(config).transformer).total == 124439808
+
+
+TOTALS = yaml.safe_load((CONFIGS.parents[1] / "golden" / "published_totals.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", TOTALS, ids=lambda case: case["repository"])
+def test_published_totals(case: dict[str, Any]) -> None:
+    assert count_parameters(read_config(case["config"]).transformer).total == case["total"]
+
+
+def test_blocks_of_an_architecture_search() -> None:
+    """Two blocks as Llama-3.3-Nemotron-Super-49B spells them: one whole, one without attention."""
+    attention = {"n_heads_in_group": 8, "no_op": False, "replace_with_linear": False}
+    config = {
+        "model_type": "nemotron-nas",
+        "hidden_size": 8192,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 64,
+        "num_key_value_heads": None,
+        "intermediate_size": None,
+        "vocab_size": 128256,
+        "tie_word_embeddings": False,
+        "block_configs": [
+            {"attention": attention, "ffn": {"ffn_mult": 5.25, "no_op": False}},
+            {"attention": {"n_heads_in_group": None, "no_op": True}, "ffn": {"ffn_mult": 1.3125, "no_op": False}},
+        ],
+    }
+    whole = 2 * 8192 * 8192 + 2 * 8192 * 1024 + 3 * 8192 * 28672 + 2 * 8192
+    assert count_parameters(read_config(config).transformer).total == (
+        whole + 3 * 8192 * 7168 + 8192 + 2 * 128256 * 8192 + 8192
+    )
+
+
+def test_block_types_may_replace_the_layer_count() -> None:
+    config = load("nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.json")
+    words = {"M": "mamba", "*": "attention", "E": "moe", "-": "mlp"}
+    pattern = config.pop("hybrid_override_pattern")
+    del config["num_hidden_layers"]
+    config["layers_block_type"] = [words[letter] for letter in pattern]
+    assert count_parameters(read_config(config).transformer).total == 31577937344
+
+
+def test_kimi_delta_attention_has_a_constant_state() -> None:
+    config = load("moonshotai--Kimi-K2-Instruct.json")
+    config["linear_attn_config"] = {
+        "full_attn_layers": [4, 8],
+        "num_heads": 32,
+        "head_dim": 128,
+        "short_conv_kernel_size": 4,
+    }
+    model = read_config(config).transformer
+    # two latent layers of 576 cached elements a token; everything else keeps its state
+    assert cache_bytes_per_token(model, 1.0) == 2 * 576
+    assert cache_bytes_per_sequence(model, 0, 1.0) > 0
+
+
+def test_block_sparse_selection_reads_less_than_it_keeps() -> None:
+    config = load("MiniMaxAI--MiniMax-M2.5.json")
+    config["sparse_attention_config"] = {
+        "sparse_attention_freq": [0] * 3 + [1] * 59,
+        "sparse_topk_blocks": 16,
+        "sparse_block_size": 128,
+        "sparse_num_index_heads": 4,
+        "sparse_index_dim": 128,
+    }
+    model = read_config(config).transformer
+    context = 100_000.0
+    kept = cache_bytes_per_sequence(model, context, 1.0)
+    assert kept == context * (62 * 2 * 8 * 128 + 59 * 128)
+    assert cache_read_bytes_per_step(model, context, 1.0) == kept - 59 * (context - 2048) * 2 * 8 * 128

@@ -1,5 +1,6 @@
 """Feed-forward parts of a configuration, layer by layer."""
 
+from app.engine.huggingface.blocks import block_feed_forward, hybrid_pattern, layer_count
 from app.engine.huggingface.keys import Config, find, optional_int, per_layer, require_int
 from app.engine.transformer import DenseMlp, FeedForward, MoeMlp
 
@@ -32,17 +33,23 @@ def feed_forwards(config: Config, family: str) -> list[FeedForward | None]:
     ----------
     1. Model classes of Hugging Face transformers 5.23.
     """
-    layers = require_int(config, "num_hidden_layers")
+    layers = layer_count(config)
     experts = find(config, "experts")
-    if config.get("hybrid_override_pattern"):
-        pattern = per_layer(config, "hybrid_override_pattern", layers) or []
+    if config.get("block_configs"):
+        return [block_feed_forward(config, block) for block in per_layer(config, "block_configs", layers) or []]
+    pattern = hybrid_pattern(config, layers)
+    if pattern:
         made = {"-": _dense(config, family) if "-" in pattern else None, "E": _moe(config, family) if experts else None}
         return [made.get(letter) for letter in pattern]
     if not experts or config.get("enable_moe_block") is False:
         return [_dense(config, family, _wide(config, index, layers)) for index in range(layers)]
     sparse = _sparse_layers(config, layers)
     moe = _moe(config, family)
-    dense = None if all(sparse) else _dense(config, family, config.get("intermediate_size_mlp"))
+    dense = (
+        None
+        if all(sparse)
+        else _dense(config, family, config.get("intermediate_size_mlp") or config.get("dense_intermediate_size"))
+    )
     return [moe if flag else dense for flag in sparse]
 
 
@@ -84,7 +91,9 @@ def _dense(config: Config, family: str, ffn: int | None = None) -> DenseMlp:
     return DenseMlp(
         ffn=ffn or require_int(config, "intermediate_size"),
         gated=_gated(config, family),
-        bias=bool(config.get("mlp_bias")) or family in MLP_BIAS,
+        bias=bool(config.get("mlp_bias"))
+        or family in MLP_BIAS
+        or (family == "starcoder2" and bool(config.get("use_bias"))),
     )
 
 
@@ -103,6 +112,6 @@ def _moe(config: Config, family: str) -> MoeMlp:
         gated=_gated(config, family),
         bias=family == "gpt_oss",
         router_bias=family == "gpt_oss",
-        latent=optional_int(config, "moe_latent_size") or None,
+        latent=optional_int(config, "latent_moe") or None,
         shared_gate=family.startswith(("qwen3_5", "qwen3_next", "qwen2_moe")) and shared > 0,
     )

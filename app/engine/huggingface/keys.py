@@ -15,6 +15,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
     "intermediate_size": ("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "inner_hidden_size"),
     "vocab_size": ("vocab_size", "padded_vocab_size"),
+    "latent_moe": ("moe_latent_size", "routed_expert_hidden_size"),
     "context": ("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len", "max_sequence_length"),
     "experts": ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"),
     "active_experts": (
@@ -31,6 +32,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "shared_expert_intermediate_size",
         "moe_shared_expert_intermediate_size",
         "shared_intermediate_size",
+        "share_expert_dim",
     ),
     "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers"),
 }

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from app.engine.errors import EngineInputError
+from app.engine.huggingface.blocks import block_mixer, hybrid_pattern, layer_count
 from app.engine.huggingface.keys import Config, find, optional_int, per_layer, positive_int, require_int
 from app.engine.transformer import LatentAttention, LinearAttention, Mixer, SoftmaxAttention, StateSpace
 
@@ -10,7 +11,9 @@ from app.engine.transformer import LatentAttention, LinearAttention, Mixer, Soft
 # configuration (transformers 5.23 model classes).
 QKV_BIAS = frozenset({"qwen2", "qwen2_moe", "qwen2_vl", "gpt2", "gpt_neox", "opt", "bloom", "gpt_bigcode", "phi"})
 OUTPUT_BIAS = frozenset({"gpt2", "gpt_neox", "opt", "bloom", "gpt_bigcode", "phi", "gpt_oss"})
-HEAD_NORM = ("qwen3", "gemma3", "gemma4")
+# Families whose attention_bias leaves the output projection out.
+PLAIN_OUTPUT = ("qwen", "glm4")
+HEAD_NORM = ("qwen3", "gemma3", "gemma4", "step3p7")
 FULL_NORM = frozenset({"minimax_m2", "olmo2", "olmo3", "olmoe"})
 
 # Every fourth Llama 4 layer has no rotary embedding and attends fully; the others attend in chunks (Llama4TextConfig).
@@ -38,12 +41,11 @@ def mixers(config: Config, family: str) -> list[Mixer | None]:
     ----------
     1. Model classes of Hugging Face transformers 5.23.
     """
-    layers = require_int(config, "num_hidden_layers")
-    if config.get("hybrid_override_pattern"):
-        pattern = per_layer(config, "hybrid_override_pattern", layers) or []
-        unknown = sorted(set(pattern) - set("M*-E"))
-        if unknown:
-            raise EngineInputError("hybrid_override_pattern", f"{unknown[0]!r} is not a layer kind the engine knows")
+    layers = layer_count(config)
+    if config.get("block_configs"):
+        return [block_mixer(config, block) for block in per_layer(config, "block_configs", layers) or []]
+    pattern = hybrid_pattern(config, layers)
+    if pattern:
         made: dict[str, Mixer] = {"*": _softmax(config, family), "M": _state_space(config)}
         return [made.get(letter) for letter in pattern]
     if config.get("compress_ratios"):
@@ -51,11 +53,46 @@ def mixers(config: Config, family: str) -> list[Mixer | None]:
         return [_compressed(config, ratio) for ratio in ratios]
     if config.get("kv_lora_rank"):
         latent = _latent(config)
+        if config.get("linear_attn_config"):
+            return _delta_or_latent(config, latent, layers)
         indexers = per_layer(config, "indexer_types", layers)
         shared = replace(latent, index_heads=0, index_head_dim=0)
         return [shared if kind == "shared" else latent for kind in indexers or [""] * layers]
     kinds = _kinds(config, family, layers)
-    return [_of_kind(config, family, kind, index, layers) for index, kind in enumerate(kinds)]
+    made_of = [_of_kind(config, family, kind, index, layers) for index, kind in enumerate(kinds)]
+    sparse = config.get("sparse_attention_config")
+    return _with_block_selection(sparse, made_of, layers) if sparse else list(made_of)
+
+
+def _with_block_selection(sparse: Config, made: list[Mixer], layers: int) -> list[Mixer | None]:
+    """MiniMax-M3: an indexer picks whole blocks of keys in the layers its frequency list marks."""
+    flags = per_layer(sparse, "sparse_attention_freq", layers) or [1] * layers
+    selected = require_int(sparse, "sparse_topk_blocks") * require_int(sparse, "sparse_block_size")
+    heads, width = require_int(sparse, "sparse_num_index_heads"), require_int(sparse, "sparse_index_dim")
+    return [
+        replace(mixer, selected_tokens=selected, index_heads=heads, index_head_dim=width)
+        if flag and isinstance(mixer, SoftmaxAttention)
+        else mixer
+        for mixer, flag in zip(made, flags, strict=True)
+    ]
+
+
+def _delta_or_latent(config: Config, latent: LatentAttention, layers: int) -> list[Mixer | None]:
+    """Kimi Linear: delta attention, and latent attention in the layers listed (counted from 1)."""
+    linear = config["linear_attn_config"]
+    heads, width = require_int(linear, "num_heads"), require_int(linear, "head_dim")
+    delta = LinearAttention(
+        key_heads=heads,
+        value_heads=heads,
+        key_head_dim=width,
+        value_head_dim=width,
+        convolution=require_int(linear, "short_conv_kernel_size"),
+        decay_rank=width,
+        gate_rank=0 if linear.get("use_full_rank_gate") else width,
+    )
+    full = set(linear.get("full_attn_layers") or ())
+    latent = replace(latent, gated=bool(config.get("mla_use_output_gate")))
+    return [latent if index + 1 in full else delta for index in range(layers)]
 
 
 def _kinds(config: Config, family: str, layers: int) -> list[str]:
@@ -99,14 +136,15 @@ def _of_kind(config: Config, family: str, kind: str, index: int, layers: int) ->
 
 
 def _softmax(config: Config, family: str) -> SoftmaxAttention:
-    heads = require_int(config, "num_attention_heads")
-    hidden = require_int(config, "hidden_size")
+    heads, hidden = require_int(config, "num_attention_heads"), require_int(config, "hidden_size")
     head_dim = config.get("head_dim") or config.get("attention_head_dim") or hidden // heads
     kv_heads = find(config, "num_key_value_heads")
     if kv_heads is None:
         kv_heads = 1 if config.get("multi_query") else heads
-    norm = "head" if family.startswith(HEAD_NORM) or (config.get("use_qk_norm") and family == "glm4_moe") else None
-    bias = bool(config.get("attention_bias") or config.get("qkv_bias") or family in QKV_BIAS)
+    per_head = config.get("qk_norm_type") == "per_head" or (config.get("use_qk_norm") and family == "glm4_moe")
+    norm = "head" if per_head or family.startswith(HEAD_NORM) else None
+    everywhere = bool(config.get("use_bias")) and family == "starcoder2"
+    bias = bool(config.get("attention_bias") or config.get("qkv_bias") or family in QKV_BIAS or everywhere)
     return SoftmaxAttention(
         heads=heads,
         kv_heads=positive_int("num_key_value_heads", kv_heads),
@@ -114,7 +152,9 @@ def _softmax(config: Config, family: str) -> SoftmaxAttention:
         value_head_dim=optional_int(config, "v_head_dim", head_dim),
         gated=bool(config.get("attn_output_gate")) or family == "qwen3_next",
         bias=bias,
-        output_bias=family in OUTPUT_BIAS or (bool(config.get("attention_bias")) and not family.startswith("qwen")),
+        output_bias=everywhere
+        or family in OUTPUT_BIAS
+        or (bool(config.get("attention_bias")) and not family.startswith(PLAIN_OUTPUT)),
         qk_norm="full" if family in FULL_NORM else norm,
         sinks=family == "gpt_oss" or bool(config.get("add_full_attention_sink_bias")),
     )

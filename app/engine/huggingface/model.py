@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.engine.errors import EngineInputError
+from app.engine.huggingface.blocks import block_norms, layer_count
 from app.engine.huggingface.feed_forwards import feed_forwards
 from app.engine.huggingface.keys import Config, find, optional_int, require_int
 from app.engine.huggingface.mixers import mixers
@@ -14,7 +15,20 @@ from app.engine.transformer import LayerGroup, MoeMlp, Transformer, group_layers
 
 # Families whose configuration class ties the embeddings unless told otherwise (transformers 5.23).
 TIED_BY_DEFAULT = frozenset(
-    {"gpt2", "opt", "bloom", "mpt", "gpt_bigcode", "gemma", "gemma2", "gemma3_text", "gemma3", "gemma4", "gemma4_text"}
+    {
+        "gpt2",
+        "opt",
+        "bloom",
+        "mpt",
+        "falcon",
+        "gpt_bigcode",
+        "gemma",
+        "gemma2",
+        "gemma3_text",
+        "gemma3",
+        "gemma4",
+        "gemma4_text",
+    }
 )
 LAYER_NORM = frozenset({"gpt2", "gpt_neox", "opt", "bloom", "falcon", "gpt_bigcode", "starcoder2", "phi", "nemotron"})
 FOUR_NORMS = ("gemma2", "gemma3", "glm4")
@@ -99,7 +113,7 @@ def _not_null(config: Config) -> dict[str, Any]:
 
 def _transformer(config: Config, text: Config, family: str, name: str) -> Transformer:
     hidden = require_int(text, "hidden_size")
-    layers = require_int(text, "num_hidden_layers")
+    layers = layer_count(text)
     hyper = optional_int(text, "hc_mult")
     per_layer = optional_int(text, "hidden_size_per_layer_input")
     groups = []
@@ -108,11 +122,16 @@ def _transformer(config: Config, text: Config, family: str, name: str) -> Transf
         extra = _hyper_connections(hyper, hidden) + moe_scales + (2 * hidden * per_layer)
         groups.append(
             LayerGroup(
-                count=1, mixer=mixer, feed_forward=part, norms=_norms(family, part, per_layer), other_parameters=extra
+                count=1,
+                mixer=mixer,
+                feed_forward=part,
+                norms=block_norms(mixer, part) if text.get("block_configs") else _norms(text, family, part),
+                other_parameters=extra,
             )
         )
     tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings"))
     head = hyper * hyper * hidden + hyper + 1 if hyper else 0
+    head += 2 * hidden if family == "bloom" else 0  # LayerNorm on the embeddings
     if per_layer:
         head += layers * per_layer * hidden + per_layer
     return Transformer(
@@ -139,7 +158,11 @@ def _hyper_connections(streams: int, hidden: int) -> int:
     return 2 * (width * streams * hidden + width + 3)
 
 
-def _norms(family: str, part: object, per_layer: int) -> int:
+def _norms(text: Config, family: str, part: object) -> int:
+    per_layer = optional_int(text, "hidden_size_per_layer_input")
+    if family == "falcon":
+        # one norm where attention and MLP run side by side, two in the newer decoder
+        return 1 if text.get("parallel_attn", True) and not text.get("new_decoder_architecture") else 2
     if family.startswith("gemma4"):
         # four, and with experts three more and the router's scale vector; one for per-layer inputs
         return (8 if isinstance(part, MoeMlp) else 4) + (1 if per_layer else 0)

@@ -28,6 +28,7 @@ ALGORITHMS = {
     "MXFP4": ("mxfp4", None),
 }
 METHODS = {"fp8": ("fp8", "fp8"), "mxfp4": ("mxfp4", None), "awq": ("int4", None), "gptq": ("int4", None)}
+KV_FORMATS = {"FP8": "fp8", "NVFP4": "nvfp4", "INT8": "int8"}
 TORCH_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 
@@ -109,6 +110,8 @@ def _main_format(merged: Config) -> tuple[str | None, str | None]:
     groups: Mapping[str, Config] = merged.get("config_groups") or {}
     for group in groups.values():
         held = _bits(group.get("weights"))
+        if str(group.get("format", "")).startswith("mxfp4"):
+            held = "mxfp4"
         return held, _bits(group.get("input_activations"))
     return METHODS.get(str(merged.get("quant_method") or "").lower(), (None, None))
 
@@ -123,8 +126,9 @@ def _bits(entry: Config | None) -> str | None:
 def _kv_format(merged: Config) -> str | None:
     stated = merged.get("kv_cache_quant_algo")
     if stated:
-        return {"FP8": "fp8", "NVFP4": "nvfp4", "INT8": "int8"}.get(str(stated).upper())
-    return _bits(merged.get("kv_cache_scheme"))
+        return KV_FORMATS.get(str(stated).upper())
+    scheme = merged.get("kv_cache_scheme")
+    return KV_FORMATS.get(scheme.upper()) if isinstance(scheme, str) else _bits(scheme)
 
 
 def _parts(merged: Config, transformer: Transformer, base: str, weights: str) -> dict[str, str]:
