@@ -131,7 +131,9 @@ def pack(
     design = {quantity: matrix(quantity, settings) for quantity in BASES}
     design["head"] = matrix("matmul_share", [replace(s, precision="16bit") for s in settings])
     curves = [calibration.curve(s.generation, s.curve_format) for s in settings]
-    columns = {name: np.array([getattr(c, name) for c in curves]) for name in ("max_share", "half_m", "half_n", "half_k")}
+    columns = {
+        name: np.array([getattr(c, name) for c in curves]) for name in ("max_share", "half_m", "half_n", "half_k")
+    }
     columns["head"] = np.array([calibration.curve(s.generation, "bf16").max_share for s in settings])
     return Packed(
         names=names,

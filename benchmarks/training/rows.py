@@ -172,7 +172,7 @@ def _mtp(row: Mapping[str, Any]) -> int:
         return 1
     implied = (row.get("derived") or {}).get("implied_gflops_per_token")
     # DeepSeek-V3 counts 250 GFLOP a token without its prediction layer and 260 with it
-    return int(implied is not None and "deepseek-v3" == row["model"]["family_key"] and 256.0 < implied < 268.0)
+    return int(implied is not None and row["model"]["family_key"] == "deepseek-v3" and 256.0 < implied < 268.0)
 
 
 def _request(row: Mapping[str, Any], accelerator: Accelerator, batch: int | None) -> TrainingPlanRequest:

@@ -69,7 +69,9 @@ class LayerTimes:
     head_memory: Real
 
 
-def layer_times(a: Architecture, p: PlanArrays, sequence: Real, document: Real, hw: Hardware, c: Coefficients) -> LayerTimes:
+def layer_times(
+    a: Architecture, p: PlanArrays, sequence: Real, document: Real, hw: Hardware, c: Coefficients
+) -> LayerTimes:
     """Forward times of one micro-batch on one tensor-parallel group of ranks.
 
     Parameters
