@@ -41,13 +41,3 @@ class CurrencyMismatchError(PricingError):
 
     def __init__(self, one: str, other: str) -> None:
         super().__init__(f"{one} and {other} cannot be added or compared without a dated exchange rate")
-
-
-class FxUnavailableError(PricingError):
-    """No dated rate connects the two currencies."""
-
-    code = "fx-unavailable"
-
-    def __init__(self, base: str, quote: str, on: str) -> None:
-        self.pair = f"{base}/{quote}"
-        super().__init__(f"no exchange rate {base}/{quote} on or before {on} in the catalog")

@@ -1,0 +1,242 @@
+"""What a run costs under an offer: lines from hours and bytes, each priced or with the reason why not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from app.estimates.assumptions import Assumption
+from app.estimates.bill import Bill, Run
+from app.estimates.data_costs import egress_line, storage_line
+from app.estimates.ownership import OwnedCost
+from app.estimates.purchase import HourlyPrice, paid_hours, sold_units, unit_name
+from app.estimates.schemas import PurchaseModel
+from app.estimates.terms import PricedTerms
+from app.pricing.line_items import Charge, HoursBasis, Line, UnpricedLine, with_contingency
+from app.pricing.money import CONTEXT, ZERO, Money, quantity_from_float
+from app.pricing.ownership import HOURS_PER_MONTH
+from app.pricing.totals import Totals, totals
+
+QUANTILES = ("p10", "p50", "p90")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """The bill of one option.
+
+    Parameters
+    ----------
+    lines : tuple of Line
+        Everything that has a price, contingency included.
+    unpriced : tuple of UnpricedLine
+        What is needed and has none; then there are no totals.
+    totals : Totals or None
+        At the median hours.
+    low, high : Money or None
+        Net at the 10th and 90th percentile of the hours.
+    excluded : tuple
+        What the bill leaves out and says so (egress of a provider without a known price).
+    """
+
+    lines: tuple[Line, ...]
+    unpriced: tuple[UnpricedLine, ...]
+    totals: Totals | None
+    low: Money | None
+    high: Money | None
+    excluded: tuple[Mapping[str, object], ...]
+    assumptions: tuple[Assumption, ...] = ()
+    owned_currencies: tuple[str, ...] = ()
+
+    @property
+    def converted_from(self) -> list[str]:
+        """Currencies that prices of this bill came in, other than the terms' own."""
+        native = {line.native_net.currency for line in self.lines if line.native_net is not None}
+        return sorted(native | set(self.owned_currencies))
+
+    @property
+    def stale_lines(self) -> list[str]:
+        """Ids of lines whose price is older than its limit."""
+        return [line.id for line in self.lines if line.evidence.get("stale")]
+
+
+def rented_cost(
+    run: Run, price: HourlyPrice, bought: PurchaseModel | None, terms: PricedTerms, storage: str | None
+) -> Cost:
+    """The bill of a run on a rented offer."""
+    build = _rented_training if run["kind"] == "training" else _rented_serving
+    bills = {q: build(run, price, bought, terms, storage, q) for q in QUANTILES}
+    return _cost(bills, terms, _horizon(run))
+
+
+def owned_bill(run: Run, owned: OwnedCost, terms: PricedTerms) -> Cost:
+    """The bill of a run on owned hardware."""
+    build = _owned_training if run["kind"] == "training" else _owned_serving
+    bills = {q: build(run, owned, terms, q) for q in QUANTILES}
+    for bill in bills.values():
+        bill.assumptions.extend(owned.assumptions)
+    return replace(_cost(bills, terms, _horizon(run)), owned_currencies=owned.currencies)
+
+
+def _horizon(run: Run) -> Decimal | None:
+    return Decimal(run["months"]) if run["kind"] == "inference" else None
+
+
+def _cost(bills: Mapping[str, Bill], terms: PricedTerms, months: Decimal | None) -> Cost:
+    middle = bills["p50"]
+    sums: dict[str, Totals] = {}
+    lines: tuple[Line, ...] = tuple(middle.lines)
+    if not middle.unpriced:
+        for quantile, bill in bills.items():
+            all_lines = with_contingency(bill.lines, terms.contingency, "terms.contingency")
+            sums[quantile] = totals(all_lines, terms.currency, terms.policy, terms.taxes, months)
+            lines = all_lines if quantile == "p50" else lines
+    return Cost(
+        lines=lines,
+        unpriced=tuple(middle.unpriced),
+        totals=sums.get("p50"),
+        low=sums["p10"].net if sums else None,
+        high=sums["p90"].net if sums else None,
+        excluded=tuple(middle.excluded),
+        assumptions=tuple(middle.assumptions),
+    )
+
+
+def training_hours(run: Run, quantile: str) -> tuple[dict[str, Decimal], Decimal]:
+    """Billed hours by purpose, scaled to a quantile of the total; their sum is the total."""
+    scale = run["hours"][quantile] / run["hours"]["p50"]
+    hours = run["hours_split"]
+    split = {name: quantity_from_float(hours[name] * scale) for name in _PURPOSE if name in hours}
+    return split, sum(split.values(), ZERO)
+
+
+_PURPOSE = {
+    "training": ("compute", "Accelerator time, training", "加速器时长：训练"),
+    "failures": ("failures", "Accelerator time lost to failures and restarts", "加速器时长：故障与重启"),
+    "checkpoints": ("failures", "Accelerator time spent writing checkpoints", "加速器时长：写检查点"),
+    "evaluation": ("campaign", "Accelerator time, evaluation", "加速器时长：评估"),
+    "campaign": ("campaign", "Accelerator time, other runs of the campaign", "加速器时长：其他实验"),
+    "idle": ("campaign", "Accelerator time waiting for the last concurrent run", "加速器时长：等待最后一个并行实验"),
+    "reruns": ("campaign", "Accelerator time, expected reruns", "加速器时长：预计重跑"),
+}
+
+
+def _rented_training(
+    run: Run, price: HourlyPrice, bought: PurchaseModel | None, terms: PricedTerms, storage: str | None, quantile: str
+) -> Bill:
+    bill = Bill(terms=terms)
+    split, hours = training_hours(run, quantile)
+    exact, sold = sold_units(price.offer, run["accelerators"])
+    waterfall, native = terms.price(price.listed, CONTEXT.multiply(Decimal(sold), hours), price.contracted)
+    basis: HoursBasis = "contract_hours"
+    shared: dict[str, Any] = {
+        "charge": "usage",
+        "unit": unit_name(price.offer),
+        "priced": waterfall,
+        "native_unit": native,
+        "hours_basis": basis,
+        "evidence": price.evidence(),
+    }
+    for purpose, used in split.items():
+        kind, en, zh = _PURPOSE[purpose]
+        bill.add(kind=kind, en=en, zh=zh, billed=CONTEXT.multiply(exact, used), **shared)
+    rounding = CONTEXT.multiply(Decimal(sold) - exact, hours)
+    bill.add(kind="unit_rounding", en=_rounding_text(price, sold), zh="按整机或最小数量取整", billed=rounding, **shared)
+    unused = CONTEXT.multiply(Decimal(sold), paid_hours(price, hours, bought) - hours)
+    bill.add(
+        kind="commitment", en="Committed hours the job does not use", zh="承诺期内未使用的时长", billed=unused, **shared
+    )
+    storage_line(bill, run, price.offer.provider, storage, hours)
+    egress_line(bill, run, price.offer.provider)
+    return bill
+
+
+def _rounding_text(price: HourlyPrice, sold: int) -> str:
+    offer = price.offer
+    return (
+        f"Rounding to {sold} {offer.sold_unit}(s) of {offer.accelerator_count} accelerators "
+        f"(minimum {offer.min_quantity}, step {offer.quantity_step})"
+    )
+
+
+def _rented_serving(
+    run: Run, price: HourlyPrice, bought: PurchaseModel | None, terms: PricedTerms, storage: str | None, quantile: str
+) -> Bill:
+    del storage
+    bill = Bill(terms=terms)
+    fleet = run["fleet"]
+    loaded, spare = fleet["accelerators"][quantile], fleet["spare_accelerators"]
+    exact, _ = sold_units(price.offer, loaded)
+    whole, sold = sold_units(price.offer, loaded + spare)
+    hours = HOURS_PER_MONTH
+    waterfall, native = terms.price(price.listed, CONTEXT.multiply(Decimal(sold), hours), price.contracted)
+    shared: dict[str, Any] = {
+        "charge": "recurring",
+        "unit": unit_name(price.offer),
+        "priced": waterfall,
+        "native_unit": native,
+        "hours_basis": "730",
+        "evidence": price.evidence(),
+    }
+    committed = price.period_hours is not None
+    active = Decimal(1) if committed else quantity_from_float(fleet["active_share"])
+    en = "Accelerator time of the fleet, a month" + ("" if active == 1 else ", scaled by the hour")
+    bill.add(kind="compute", en=en, zh="每月加速器时长", billed=exact * hours * active, **shared)
+    bill.add(kind="spare", en="Spare replicas, a month", zh="备用副本", billed=(whole - exact) * hours, **shared)
+    rounding = (Decimal(sold) - whole) * hours
+    bill.add(kind="unit_rounding", en=_rounding_text(price, sold), zh="按整机或最小数量取整", billed=rounding, **shared)
+    _unused_term(bill, run, price, bought, Decimal(sold), shared)
+    egress_line(bill, run, price.offer.provider)
+    return bill
+
+
+def _unused_term(
+    bill: Bill, run: Run, price: HourlyPrice, bought: PurchaseModel | None, sold: Decimal, shared: Mapping[str, Any]
+) -> None:
+    served = HOURS_PER_MONTH * Decimal(run["months"])
+    unused = paid_hours(price, served, bought) - served
+    en, zh = "Committed hours beyond the service's months", "服务期之外的承诺时长"
+    bill.add(kind="commitment", en=en, zh=zh, billed=sold * unused, **{**shared, "charge": "one_off"})
+
+
+_OWNED = {
+    "depreciation": ("ownership", "Depreciation of owned hardware", "自有硬件折旧"),
+    "cost_of_capital": ("ownership", "Cost of capital", "资金成本"),
+    "electricity": ("energy", "Electricity, facility included", "电费（含机房）"),
+    "colocation": ("ownership", "Colocation", "机房托管"),
+    "staff": ("ownership", "Staff", "人员"),
+}
+
+
+def _owned_lines(bill: Bill, owned: OwnedCost, hours: Decimal, charge: Charge, basis: HoursBasis) -> None:
+    for part, (kind, en, zh) in _OWNED.items():
+        unit_price = owned.hour.share_per_hour(part)
+        if unit_price.amount == 0:
+            continue
+        waterfall, _ = bill.terms.price(unit_price, hours, None)
+        bill.add(
+            kind=kind,
+            charge=charge,
+            en=en,
+            zh=zh,
+            billed=hours,
+            unit="accelerator_hour",
+            priced=waterfall,
+            hours_basis=basis,
+            evidence={"rule": "owned", "part": part, "stale": False},
+        )
+
+
+def _owned_training(run: Run, owned: OwnedCost, terms: PricedTerms, quantile: str) -> Bill:
+    bill = Bill(terms=terms)
+    _, hours = training_hours(run, quantile)
+    _owned_lines(bill, owned, Decimal(run["accelerators"]) * hours, "usage", "contract_hours")
+    return bill
+
+
+def _owned_serving(run: Run, owned: OwnedCost, terms: PricedTerms, quantile: str) -> Bill:
+    bill = Bill(terms=terms)
+    fleet = run["fleet"]
+    held = Decimal(fleet["accelerators"][quantile] + fleet["spare_accelerators"])
+    # an owned accelerator is paid for whether it works or not: the utilization of the terms already says so
+    _owned_lines(bill, owned, held * owned.hour.useful_hours_per_month, "recurring", "730")
+    return bill

@@ -1,0 +1,294 @@
+"""What it costs: priced, ranked options of one item from stored engine outputs; the engine is not asked again."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from app.catalog.snapshot import Snapshot
+from app.engine.hardware import Accelerator
+from app.estimates.bill import Run
+from app.estimates.costs import Cost, owned_bill, rented_cost
+from app.estimates.errors import infeasible
+from app.estimates.option_json import option_json
+from app.estimates.ownership import OwnedCost, owned_cost
+from app.estimates.purchase import HourlyPrice, hourly_price, paid_hours, sold_units
+from app.estimates.ranking import Standing, best_of_each, sort_key
+from app.estimates.schemas import Item, PurchaseModel
+from app.estimates.supply import Candidate, Selection, bought_as
+from app.estimates.terms import PricedTerms
+from app.pricing.money import CONTEXT, quantity_from_float
+from app.pricing.outcome import Unpriced
+from app.pricing.ownership import HOURS_PER_MONTH
+
+# Options priced in full before the last cut; the coarse key leaves out storage, egress and contingency only.
+FINALISTS = 4
+MOST_UNPRICED_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A run, what it would be bought as, and its coarse rank."""
+
+    run: Run
+    candidate: Candidate
+    price: HourlyPrice | OwnedCost | Unpriced
+    bought: PurchaseModel | None
+    standing: Standing
+
+    @property
+    def id(self) -> str:
+        """The same run under the same offer has the same id on every machine."""
+        offer = self.candidate.offer.id if self.candidate.offer else "owned"
+        return "opt_" + hashlib.sha256(f"{self.run['key']}\x1f{offer}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """A choice with its bill and exact rank."""
+
+    choice: Choice
+    cost: Cost | None
+    standing: Standing
+
+
+def price_item(
+    snapshot: Snapshot, item: Item, outputs: Mapping[str, Any], selection: Selection, terms: PricedTerms, at: str
+) -> dict[str, Any]:
+    """Options of an item, best first, with what could not be priced and why.
+
+    Raises
+    ------
+    Problem
+        ``infeasible-spec`` where no option keeps the budget.
+    """
+    runs = _by_machine(outputs["runs"])
+    unpriced: dict[str, Mapping[str, object]] = {}
+    choices = _choices(snapshot, item, runs, selection, terms, unpriced)
+    kept = _within_budget(choices, item, terms)
+    if choices and not kept:
+        raise _over_budget(choices, item, terms, at)
+    ranked = sorted(kept, key=lambda c: sort_key(item.objective, c.standing))
+    finalists = _cut(ranked, item, FINALISTS * item.constraints.max_options)
+    priced = [_bill(choice, item, terms) for choice in finalists]
+    affordable = [p for p in priced if _affordable(p.standing, item, terms)]
+    if priced and not affordable:
+        raise _over_budget([p.choice for p in priced], item, terms, at, exact=[p.standing for p in priced])
+    best = sorted(affordable, key=lambda p: sort_key(item.objective, p.standing))
+    shown = best_of_each(best, lambda p: p.choice.id, lambda p: _named(p.choice, item), item.constraints.max_options)
+    options = [
+        option_json(snapshot, item, p.choice.id, p.choice.run, p.choice.candidate.offer, p.cost, p.choice.price, terms)
+        for p in shown
+    ]
+    if options:
+        options[0]["recommended"] = True
+    return {
+        "id": item.id,
+        "kind": item.job.kind,
+        "objective": item.objective,
+        "options": options,
+        "selected_option_id": options[0]["id"] if options else None,
+        "refused": list(outputs["refused"]),
+        "skipped": [s.as_json() for s in selection.skipped],
+        "unpriced_offers": list(unpriced.values())[:MOST_UNPRICED_SHOWN],
+        "unpriced_offers_count": len(unpriced),
+    }
+
+
+def _by_machine(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        found.setdefault((run["hardware"], run["market"]), []).append(run)
+    return found
+
+
+def _market(candidate: Candidate, runs: Mapping[tuple[str, str], list[Run]]) -> list[Run]:
+    spot = candidate.offer is not None and candidate.offer.purchase_model == "spot"
+    key = candidate.hardware.key
+    return runs.get((key, "spot"), runs.get((key, "steady"), [])) if spot else runs.get((key, "steady"), [])
+
+
+def _choices(
+    snapshot: Snapshot,
+    item: Item,
+    runs: Mapping[tuple[str, str], list[Run]],
+    selection: Selection,
+    terms: PricedTerms,
+    unpriced: dict[str, Mapping[str, object]],
+) -> list[Choice]:
+    """Every run under every offer, coarsely priced; offers without a price go to ``unpriced``, never to zero."""
+    choices: list[Choice] = []
+    without: list[Choice] = []
+    owned: dict[str, OwnedCost | Unpriced] = {}
+    deadline = item.constraints.deadline_hours
+    for candidate in selection.candidates:
+        price = _price(snapshot, item, candidate, terms, owned)
+        if isinstance(price, Unpriced):
+            subject = candidate.offer.id if candidate.offer else f"owned:{candidate.hardware.accelerator.id}"
+            unpriced[subject] = _unpriced_json(candidate, price)
+        for run in _market(candidate, runs):
+            if deadline is not None and run["kind"] == "training" and run["duration_hours"]["p50"] > deadline:
+                continue
+            bought = bought_as(candidate.offer, item.supply.purchase_models) if candidate.offer else None
+            choice = Choice(
+                run=run,
+                candidate=candidate,
+                price=price,
+                bought=bought,
+                standing=_coarse(run, candidate, price, bought, terms),
+            )
+            (without if isinstance(price, Unpriced) else choices).append(choice)
+    return choices or without
+
+
+def _price(
+    snapshot: Snapshot,
+    item: Item,
+    candidate: Candidate,
+    terms: PricedTerms,
+    owned: dict[str, OwnedCost | Unpriced],
+) -> HourlyPrice | OwnedCost | Unpriced:
+    if candidate.offer is None:
+        accelerator: Accelerator = candidate.hardware.accelerator
+        if accelerator.id not in owned:
+            owned[accelerator.id] = owned_cost(snapshot, accelerator, item.supply.ownership, terms)
+        return owned[accelerator.id]
+    price = hourly_price(snapshot, candidate.offer, terms.as_of)
+    if isinstance(price, HourlyPrice) and not terms.has_rate(price.row.currency):
+        reason = f"no exchange rate {price.row.currency}/{terms.currency} on or before {terms.as_of}"
+        return Unpriced(outcome="unknown_price", reason=reason)
+    return price
+
+
+def _unpriced_json(candidate: Candidate, price: Unpriced) -> dict[str, object]:
+    offer = candidate.offer
+    return {
+        "offer_id": offer.id if offer else None,
+        "provider": offer.provider if offer else None,
+        "instance_type": offer.key.sku if offer else None,
+        "region": offer.region if offer else None,
+        "purchase_model": offer.purchase_model if offer else "owned",
+        "accelerator": candidate.hardware.accelerator.id,
+        "outcome": price.outcome,
+        "reason": price.reason,
+        "missing": list(price.missing),
+    }
+
+
+def run_hours(run: Run) -> Decimal:
+    """Hours a run is billed for at the median: the campaign, or the months of a service."""
+    if run["kind"] == "training":
+        return quantity_from_float(run["hours"]["p50"])
+    return HOURS_PER_MONTH * Decimal(run["months"])
+
+
+def _coarse(
+    run: Run,
+    candidate: Candidate,
+    price: HourlyPrice | OwnedCost | Unpriced,
+    bought: PurchaseModel | None,
+    terms: PricedTerms,
+) -> Standing:
+    hours = run_hours(run)
+    net: Decimal | None = None
+    if isinstance(price, HourlyPrice):
+        _, sold = sold_units(price.offer, run["accelerators"])
+        active = quantity_from_float(run["fleet"]["active_share"]) if run["kind"] == "inference" else Decimal(1)
+        billed = paid_hours(price, hours, bought) if price.period_hours else hours * active
+        native = CONTEXT.multiply(price.net.amount, CONTEXT.multiply(Decimal(sold), billed))
+        net = CONTEXT.multiply(native, terms.factor(price.row.currency))
+    elif isinstance(price, OwnedCost):
+        held = hours if run["kind"] == "training" else price.hour.useful_hours_per_month * run["months"]
+        each = price.hour.per_accelerator_hour.amount
+        net = CONTEXT.multiply(each, CONTEXT.multiply(Decimal(run["accelerators"]), held))
+    return Standing(net=net, hours=_time(run), kg_co2e=_carbon(run), name=_name(run, candidate))
+
+
+def _time(run: Run) -> Decimal:
+    if run["kind"] == "training":
+        return quantity_from_float(run["duration_hours"]["p50"])
+    return quantity_from_float(run["performance"]["e2e_ms"]["p95"])
+
+
+def _carbon(run: Run) -> Decimal | None:
+    energy = run["energy"]
+    known = energy is not None and energy["kg_co2e"] is not None
+    return quantity_from_float(energy["kg_co2e"]) if known else None
+
+
+def _name(run: Run, candidate: Candidate) -> str:
+    offer = candidate.offer
+    return f"{run['key']}\x1f{'/'.join(offer.key.parts()) if offer else 'owned'}"
+
+
+def _cut(ranked: Sequence[Choice], item: Item, most: int) -> list[Choice]:
+    return best_of_each(ranked, lambda c: _group(c, item), lambda c: _named(c, item), most)
+
+
+def _group(choice: Choice, item: Item) -> tuple[object, ...]:
+    """Choices that differ only in region are one, unless regions or offers were asked for."""
+    offer = choice.candidate.offer
+    if offer is None:
+        return (choice.run["key"], "owned")
+    where: object = None
+    if item.supply.regions is not None or item.supply.offers is not None:
+        where = offer.id
+    key = offer.key
+    return (choice.run["key"], key.provider, key.purchase_model, key.term_months, key.product, where)
+
+
+def _named(choice: Choice, item: Item) -> object | None:
+    """What the caller named and wants to see at least once: an accelerator under a way of buying it."""
+    supply = item.supply
+    if supply.accelerators is None and supply.purchase_models is None and supply.offers is None:
+        return None
+    offer = choice.candidate.offer
+    bought = (offer.purchase_model if offer else "owned") if supply.purchase_models is not None else None
+    accelerator = choice.run["accelerator"] if supply.accelerators is not None else None
+    return (accelerator, bought, offer.id if offer and supply.offers is not None else None)
+
+
+def _bill(choice: Choice, item: Item, terms: PricedTerms) -> Priced:
+    storage = choice.run.get("storage_id")
+    cost: Cost | None = None
+    if isinstance(choice.price, HourlyPrice):
+        cost = rented_cost(choice.run, choice.price, choice.bought, terms, storage)
+    elif isinstance(choice.price, OwnedCost):
+        cost = owned_bill(choice.run, choice.price, terms)
+    net = cost.totals.net.amount if cost is not None and cost.totals is not None else None
+    coarse = choice.standing
+    standing = Standing(net=net, hours=coarse.hours, kg_co2e=coarse.kg_co2e, name=coarse.name)
+    del item
+    return Priced(choice=choice, cost=cost, standing=standing)
+
+
+def _affordable(standing: Standing, item: Item, terms: PricedTerms) -> bool:
+    budget = item.constraints.budget
+    if budget is None or standing.net is None:
+        return True
+    return standing.net <= terms.conversion(budget.currency).convert_unit(budget.money).amount
+
+
+def _within_budget(choices: Sequence[Choice], item: Item, terms: PricedTerms) -> list[Choice]:
+    """Drop what is over the budget by its coarse price already, which is a lower bound but for discounts."""
+    if item.constraints.budget is None or terms.discount > 0 or terms.markup < 0:
+        return list(choices)
+    return [c for c in choices if _affordable(c.standing, item, terms)]
+
+
+def _over_budget(
+    choices: Sequence[Choice], item: Item, terms: PricedTerms, at: str, exact: Sequence[Standing] | None = None
+) -> Exception:
+    nets = [s.net for s in (exact or [c.standing for c in choices]) if s.net is not None]
+    cheapest = terms.settled(min(nets))
+    budget = item.constraints.budget
+    assert budget is not None
+    pointer = f"{at}/constraints/budget"
+    return infeasible(
+        pointer,
+        "budget",
+        f"the cheapest option found costs about {cheapest.text} {cheapest.currency}, more than the budget of "
+        f"{budget.money.text} {budget.currency}",
+        {pointer: cheapest.as_json()},
+    )

@@ -1,0 +1,78 @@
+"""The engine, asked once per workload and hardware: answers are remembered per engine version and calibration."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from app.catalog.snapshot import Snapshot
+from app.engine.outcome import Infeasible, ServingResult, TrainingResult
+from app.engine.serving.calibration import ServingCalibration
+from app.engine.serving.search import search_serving
+from app.engine.training.calibration import TrainingCalibration
+from app.engine.training.search import search_training
+from app.engine.workload import ServingPlanRequest, ServingWorkload, TrainingPlanRequest, TrainingWorkload
+from app.estimates.supply import Hardware
+
+# one entry is a few kilobytes; a catalog of fifty machines at four sizes is two hundred entries a job
+REMEMBERED = 8_192
+SIGNIFICANT_DIGITS = 6
+KEPT_REVISIONS = 8
+
+_training: dict[str, TrainingCalibration] = {}
+_serving: dict[str, ServingCalibration] = {}
+
+
+def train(
+    snapshot: Snapshot, workload: TrainingWorkload, hardware: Hardware, accelerators: int, plan: TrainingPlanRequest
+) -> TrainingResult | Infeasible:
+    """Best plan of a training workload on so many accelerators."""
+    key = snapshot.content_sha256
+    if key not in _training:
+        _forget_oldest(_training)
+        _training[key] = TrainingCalibration.from_mapping(dict(snapshot.calibration["training"]))
+    return _train(key, workload, hardware, accelerators, plan)
+
+
+def serve(
+    snapshot: Snapshot,
+    workload: ServingWorkload,
+    hardware: Hardware,
+    accelerators: int | None,
+    plan: ServingPlanRequest,
+) -> ServingResult | Infeasible:
+    """Best serving of a workload on one kind of machine."""
+    key = snapshot.content_sha256
+    if key not in _serving:
+        _forget_oldest(_serving)
+        _serving[key] = ServingCalibration.from_mapping(dict(snapshot.calibration["serving"]))
+    return _serve(key, workload, hardware, accelerators, plan)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _train(
+    key: str, workload: TrainingWorkload, hardware: Hardware, accelerators: int, plan: TrainingPlanRequest
+) -> TrainingResult | Infeasible:
+    return search_training(workload, hardware.cluster(accelerators), plan, _training[key])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _serve(
+    key: str, workload: ServingWorkload, hardware: Hardware, accelerators: int | None, plan: ServingPlanRequest
+) -> ServingResult | Infeasible:
+    return search_serving(workload, hardware.accelerator, hardware.fabric, plan, _serving[key], accelerators)
+
+
+def _forget_oldest(calibrations: dict[str, Any]) -> None:
+    while len(calibrations) >= KEPT_REVISIONS:
+        calibrations.pop(next(iter(calibrations)), None)
+
+
+def quantized(value: Any) -> Any:
+    """Engine figures at six significant digits, containers included: what differs below is floating point."""
+    if isinstance(value, bool) or value is None or isinstance(value, int | str):
+        return value
+    if isinstance(value, float):
+        return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+    if isinstance(value, Mapping):
+        return {str(k): quantized(v) for k, v in value.items()}
+    return [quantized(v) for v in value]

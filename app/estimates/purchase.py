@@ -1,0 +1,185 @@
+"""What a sold unit costs per hour under an offer, and for how long one has to pay it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+
+from app.catalog.offers import Offer, PriceRow
+from app.catalog.resolve import Outcome, Resolution, resolve_price
+from app.catalog.snapshot import Snapshot
+from app.estimates.schemas import PurchaseModel
+from app.pricing.money import CONTEXT, Money
+from app.pricing.outcome import PriceOutcome, Unpriced
+from app.pricing.ownership import HOURS_PER_MONTH
+from app.pricing.waterfall import PriceBookRule
+
+HOURS_PER_YEAR = Decimal(8760)
+_CACHED_DAYS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourlyPrice:
+    """A resolved price per sold unit and hour.
+
+    Parameters
+    ----------
+    listed : Money
+        List price in its own currency; where only a contracted price is known, that one.
+    contracted : PriceBookRule or None
+        The contracted price that beats the list.
+    period_hours : Decimal or None
+        Hours that are paid whether used or not (a reserved term, a monthly or yearly price); None = by the hour.
+    """
+
+    offer: Offer
+    resolution: Resolution
+    row: PriceRow
+    listed: Money
+    contracted: PriceBookRule | None
+    period_hours: Decimal | None
+
+    @property
+    def net(self) -> Money:
+        """What is paid before the seller's own discounts and markup."""
+        rule = self.contracted
+        return rule.unit_price if rule is not None and rule.unit_price is not None else self.listed
+
+    def evidence(self) -> dict[str, object]:
+        """The dated row behind the figure, for a line."""
+        resolution, row = self.resolution, self.row
+        return {
+            "offer_id": self.offer.id,
+            "price_id": row.id,
+            "kind": row.kind,
+            "rule": resolution.rule,
+            "native_price": Money.unit(row.amount, row.currency).as_json(),
+            "price_unit": row.price_unit,
+            "sold_unit": self.offer.sold_unit,
+            "accelerators_per_sold_unit": self.offer.accelerator_count,
+            "valid_from": row.valid_from.isoformat(),
+            "observed_on": row.observed_on.isoformat() if row.observed_on else None,
+            "age_days": resolution.age_days,
+            "max_age_days": resolution.max_age_days,
+            "stale": resolution.stale,
+            "source": row.source.citation,
+            "confidence": row.confidence,
+            "lost": [{"price_id": x.row.id, "reason": x.reason} for x in resolution.lost[:5]],
+        }
+
+
+PriceAnswer = HourlyPrice | Unpriced
+
+_UNPRICED: Mapping[Outcome, PriceOutcome] = {
+    Outcome.PRICED: "unknown_price",
+    Outcome.NOT_OFFERED: "not_offered",
+    Outcome.UNKNOWN_PRICE: "unknown_price",
+    Outcome.QUARANTINED: "quarantined",
+    Outcome.AMBIGUOUS: "ambiguous",
+    Outcome.OBSERVATION_GAP: "observation_gap",
+}
+
+
+@lru_cache(maxsize=_CACHED_DAYS)
+def _cache_of(revision_id: str, content_sha256: str, as_of: date) -> dict[str, PriceAnswer]:  # noqa: ARG001
+    """One table per catalog revision and day; resolutions are pure functions of both."""
+    return {}
+
+
+def hourly_price(snapshot: Snapshot, offer: Offer, as_of: date) -> PriceAnswer:
+    """Price of an offer per sold unit and hour, or why there is none; remembered per revision and day."""
+    known = _cache_of(snapshot.revision_id, snapshot.content_sha256, as_of)
+    answer = known.get(offer.id)
+    if answer is None:
+        answer = known[offer.id] = _resolve(snapshot, offer, as_of)
+    return answer
+
+
+def _resolve(snapshot: Snapshot, offer: Offer, as_of: date) -> PriceAnswer:
+    resolution = resolve_price(snapshot, offer, as_of)
+    row = resolution.row
+    if row is None:
+        return Unpriced(outcome=_UNPRICED[resolution.outcome], reason=resolution.message)
+    per_hour = _per_hour(row, offer)
+    if per_hour is None:
+        return Unpriced(outcome="unknown_price", reason=f"a price per {row.price_unit} is not a price of machine time")
+    hours, period = per_hour
+    net = Money.unit(CONTEXT.divide(row.amount, hours), row.currency)
+    listed, contracted = net, None
+    if row.kind == "contracted":
+        contracted = PriceBookRule(source=f"contracted: {row.source.citation}", unit_price=net)
+        listed = _list_beside(resolution, offer, row) or net
+    return HourlyPrice(
+        offer=offer, resolution=resolution, row=row, listed=listed, contracted=contracted, period_hours=period
+    )
+
+
+def _list_beside(resolution: Resolution, offer: Offer, winner: PriceRow) -> Money | None:
+    for loser in resolution.lost:
+        row = loser.row
+        if row.kind == "list" and row.currency == winner.currency and loser.reason.startswith("lower_rank"):
+            per_hour = _per_hour(row, offer)
+            if per_hour is not None:
+                return Money.unit(CONTEXT.divide(row.amount, per_hour[0]), row.currency)
+    return None
+
+
+def _per_hour(row: PriceRow, offer: Offer) -> tuple[Decimal, Decimal | None] | None:
+    """Hours the amount pays for, and the period that is paid as a whole."""
+    term = Decimal(offer.key.term_months)
+    committed = term * HOURS_PER_MONTH if term else None
+    if row.price_unit == "hour":
+        return Decimal(1), committed
+    if row.price_unit == "month":
+        return HOURS_PER_MONTH, committed or HOURS_PER_MONTH
+    if row.price_unit == "year":
+        return HOURS_PER_YEAR, committed or HOURS_PER_YEAR
+    if row.price_unit == "upfront" and committed:
+        return committed, committed
+    return None
+
+
+def paid_hours(price: HourlyPrice, hours: Decimal, bought: PurchaseModel | None) -> Decimal:
+    """Hours billed for a job of ``hours``: whole periods where the offer is a commitment billed for its term."""
+    period = price.period_hours
+    if period is None or (bought is not None and bought.bill == "hours"):
+        return hours
+    periods = max(1, -int(-hours // period))
+    return period * periods
+
+
+def sold_units(offer: Offer, accelerators: int) -> tuple[Decimal, int]:
+    """Sold units that hold so many accelerators: exactly, and as they are sold (minimum quantity and step)."""
+    exact = CONTEXT.divide(Decimal(accelerators), Decimal(offer.accelerator_count))
+    whole = -(-accelerators // offer.accelerator_count)
+    step = offer.quantity_step
+    return exact, max(offer.min_quantity, -(-whole // step) * step)
+
+
+def unit_name(offer: Offer) -> str:
+    """Unit of a line that bills sold units by the hour."""
+    return f"{offer.sold_unit}_hour"
+
+
+def offer_json(offer: Offer | None) -> Mapping[str, object]:
+    """How an option names what it buys."""
+    if offer is None:
+        return {"id": None, "provider": None, "purchase_model": "owned"}
+    key = offer.key
+    return {
+        "id": offer.id,
+        "provider": key.provider,
+        "instance_type": key.sku,
+        "region": key.region,
+        "purchase_model": key.purchase_model,
+        "product": key.product,
+        "term_months": key.term_months or None,
+        "payment": key.payment_option,
+        "tier": key.tier,
+        "sold_unit": offer.sold_unit,
+        "accelerators_per_sold_unit": offer.accelerator_count,
+        "min_quantity": offer.min_quantity,
+        "quantity_step": offer.quantity_step,
+        "indicative": offer.indicative,
+    }

@@ -1,0 +1,37 @@
+"""``POST /v1/estimates``: computed and forgotten."""
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Depends, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.access.dependencies import require_scopes
+from app.access.principal import Principal
+from app.catalog import service as catalog
+from app.estimates import service
+from app.estimates.schemas import EstimateRequest
+
+router = APIRouter(tags=["estimates"])
+
+
+@router.post(
+    "/v1/estimates",
+    summary="Estimate training and inference jobs",
+    response_class=Response,
+    responses={200: {"content": {"application/json": {}}}},
+    response_description="Ranked options of every item, with totals of the recommended ones",
+)
+async def create_estimate(
+    request: Request,
+    body: EstimateRequest,
+    principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
+) -> Response:
+    """Compute options for every item, ranked over the catalog. Nothing is persisted."""
+    state = request.app.state
+    asked = service.with_tenant_defaults(body, principal.default_currency)
+    snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, asked.catalog_revision))
+    today = state.clock.now().date()
+    estimate = await run_in_threadpool(service.estimate, snapshot, asked, today)
+    return Response(orjson.dumps(estimate.as_json()), media_type="application/json")

@@ -1,0 +1,85 @@
+"""How many accelerators are worth trying when nobody said: enough to hold the state, and enough to finish in time.
+
+These are first guesses that choose which clusters the engine is asked about; what is quoted is the engine's answer.
+"""
+
+import math
+
+from app.engine.accounting import count_parameters
+from app.engine.hardware import Accelerator
+from app.engine.precision import FORMATS
+from app.engine.workload import TrainingWorkload
+from app.estimates.supply import Hardware
+
+SECONDS_PER_HOUR = 3600.0
+# Bytes of state per parameter: BF16 weights and gradients, FP32 master weights and two Adam moments (Rajbhandari et
+# al. 2020, ZeRO, section 3.1); an adapter keeps the base model only.
+TRAINED_STATE_BYTES = 16.0
+# Six FLOPs per active parameter and token (Kaplan et al. 2020), four where the base is frozen.
+FLOPS_FULL, FLOPS_FROZEN = 6.0, 4.0
+# Mid-range model FLOPs utilisation of published runs (Narayanan et al. 2021; Grattafiori et al. 2024: 0.38 to 0.43).
+GUESSED_UTILIZATION = 0.38
+# Share of memory that state may take in the guess; activations and reserve need the rest.
+STATE_SHARE = 0.8
+# Without a deadline, clusters are sized to finish in about a month.
+DEFAULT_HORIZON_HOURS = 720.0
+LARGEST_CLUSTER = 32_768
+
+
+def smallest_holding(workload: TrainingWorkload, accelerator: Accelerator) -> int:
+    """Accelerators that hold the training state, spread evenly."""
+    parameters = float(count_parameters(workload.transformer).total)
+    if workload.adapter is not None:
+        per_parameter = FORMATS[workload.adapter.base_precision].bytes_per_element
+    else:
+        per_parameter = TRAINED_STATE_BYTES
+    return max(1, math.ceil(parameters * per_parameter / (STATE_SHARE * accelerator.memory_bytes)))
+
+
+def enough_for(workload: TrainingWorkload, accelerator: Accelerator, tokens: float, hours: float) -> int:
+    """Accelerators that train so many tokens in so many hours at the guessed utilisation."""
+    peak = _peak(workload, accelerator)
+    flops = FLOPS_FROZEN if workload.adapter is not None else FLOPS_FULL
+    work = flops * float(count_parameters(workload.transformer).active) * tokens
+    return max(1, math.ceil(work / (GUESSED_UTILIZATION * peak * hours * SECONDS_PER_HOUR)))
+
+
+def _peak(workload: TrainingWorkload, accelerator: Accelerator) -> float:
+    peaks = accelerator.dense_peaks
+    asked = getattr(peaks, FORMATS[workload.precision].peak, None)
+    return float(asked or peaks.bf16 or peaks.fp16 or peaks.fp32 or 1.0)
+
+
+def rounded_up(accelerators: int, per_node: int) -> int:
+    """The next power of two inside a node, then whole nodes by powers of two: counts that plans divide."""
+    if accelerators <= per_node:
+        return min(per_node, 1 << (accelerators - 1).bit_length())
+    nodes = math.ceil(accelerators / per_node)
+    return per_node * (1 << (nodes - 1).bit_length())
+
+
+def counts_to_try(
+    workload: TrainingWorkload, hardware: Hardware, tokens: float, hours: float, pinned: int | None, divisor: int
+) -> list[int]:
+    """Cluster sizes to ask the engine about, smallest first.
+
+    Parameters
+    ----------
+    pinned : int or None
+        The caller's count, then the only one.
+    divisor : int
+        Product of the pinned plan degrees: a cluster is a multiple of it.
+    """
+    if pinned is not None:
+        return [pinned]
+    holding = smallest_holding(workload, hardware.accelerator)
+    wanted = max(holding, enough_for(workload, hardware.accelerator, tokens, hours))
+    first = rounded_up(wanted, hardware.accelerator.accelerators_per_node)
+    counts = {_multiple(first, divisor), _multiple(2 * first, divisor)}
+    most = min(LARGEST_CLUSTER, hardware.largest_count or LARGEST_CLUSTER)
+    kept = sorted(c for c in counts if c <= most)
+    return kept or [_multiple(most, divisor) if divisor <= most else divisor]
+
+
+def _multiple(count: int, divisor: int) -> int:
+    return count if count % divisor == 0 else divisor * math.ceil(count / divisor)

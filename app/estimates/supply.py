@@ -1,0 +1,254 @@
+"""On what a job may run: offers of the catalog that match the supply, and the hardware behind each of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from app.catalog.offers import Offer
+from app.catalog.snapshot import Snapshot
+from app.engine.hardware import Accelerator, Cluster, Fabric
+from app.estimates.errors import unknown_name
+from app.estimates.schemas import Network, PurchaseModel, Supply
+
+BITS_PER_BYTE = 8.0
+GIGA = 1e9
+# Providers do not say which network kind their instances use in a form the catalog holds; RoCE and InfiniBand of one
+# rate behave alike in the engine's alpha-beta model, so the kind only labels the assumption.
+UNSTATED_FABRIC = "ethernet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """One kind of machine the engine is asked about.
+
+    Parameters
+    ----------
+    key : str
+        Identity for caching and for finding the run of an offer again.
+    accelerator : Accelerator
+        As wired in this machine: a one-accelerator instance has no scale-up neighbours.
+    fabric : Fabric or None
+        None = one node only.
+    fabric_basis : str
+        ``caller``, ``offer``, ``typical`` (the accelerator's usual network, an assumption) or ``unknown``.
+    """
+
+    key: str
+    accelerator: Accelerator
+    fabric: Fabric | None
+    fabric_basis: str
+
+    def cluster(self, accelerators: int) -> Cluster:
+        """So many of them, wired together."""
+        return Cluster(accelerator=self.accelerator, accelerators=accelerators, fabric=self.fabric)
+
+    @property
+    def largest_count(self) -> int | None:
+        """Most accelerators it can be quoted for; None = no limit of its own."""
+        if self.fabric is not None:
+            return None
+        return max(self.accelerator.accelerators_per_node, self.accelerator.scale_up_domain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An offer and the hardware it gives; ``offer`` None = owned hardware."""
+
+    hardware: Hardware
+    offer: Offer | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Something that was asked for or matched and cannot be quoted, with the reason."""
+
+    subject: str
+    code: str
+    reason: str
+
+    def as_json(self) -> dict[str, str]:
+        """The shape an answer shows."""
+        return {"subject": self.subject, "code": self.code, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What the supply leaves."""
+
+    candidates: tuple[Candidate, ...]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def hardware(self) -> tuple[Hardware, ...]:
+        """Distinct machines, in key order."""
+        return tuple(sorted({c.hardware.key: c.hardware for c in self.candidates}.values(), key=lambda h: h.key))
+
+
+def select(snapshot: Snapshot, supply: Supply, at: str) -> Selection:
+    """Match the supply against the catalog.
+
+    Parameters
+    ----------
+    at : str
+        JSON pointer of the supply, for errors.
+    """
+    _check_names(snapshot, supply, at)
+    skipped: list[Skipped] = []
+    candidates: list[Candidate] = []
+    for offer in _offers(snapshot, supply):
+        reason = _excluded(snapshot, offer, pinned=supply.offers is not None)
+        if reason is not None:
+            if supply.offers is not None:
+                skipped.append(reason)
+            continue
+        candidates.append(Candidate(hardware=hardware_of(snapshot, offer, supply.network), offer=offer))
+    if _wants_owned(supply):
+        owned, without = _owned(snapshot, supply)
+        candidates.extend(owned)
+        skipped.extend(without)
+    skipped.extend(_unquotable(snapshot, supply))
+    return Selection(candidates=tuple(candidates), skipped=tuple(skipped))
+
+
+def _check_names(snapshot: Snapshot, supply: Supply, at: str) -> None:
+    for i, accelerator in enumerate(supply.accelerators or ()):
+        if accelerator not in snapshot.accelerators:
+            raise unknown_name(f"{at}/accelerators/{i}", "accelerator", accelerator, snapshot.accelerators)
+    offers = snapshot.offers
+    for i, offer in enumerate(supply.offers or ()):
+        if offer not in offers:
+            raise unknown_name(f"{at}/offers/{i}", "offer", offer, offers)
+    if supply.providers is not None:
+        known = {o.provider for o in offers.values()}
+        for i, provider in enumerate(supply.providers):
+            if snapshot.provider_id(provider) not in known:
+                raise unknown_name(f"{at}/providers/{i}", "provider", provider, known)
+    if supply.regions is not None:
+        regions = {o.region for o in offers.values()}
+        for i, region in enumerate(supply.regions):
+            if region not in regions:
+                raise unknown_name(f"{at}/regions/{i}", "region", region, regions)
+    if supply.storage is not None and supply.storage not in snapshot.storages:
+        raise unknown_name(f"{at}/storage", "storage", supply.storage, snapshot.storages)
+
+
+def _offers(snapshot: Snapshot, supply: Supply) -> Iterable[Offer]:
+    if supply.offers is not None:
+        return [snapshot.offers[offer] for offer in supply.offers]
+    found = snapshot.find_offers(providers=supply.providers, accelerators=supply.accelerators, regions=supply.regions)
+    return [offer for offer in found if bought_as(offer, supply.purchase_models) is not None]
+
+
+ANY_PURCHASE = PurchaseModel(kind="on_demand")
+
+
+def bought_as(offer: Offer, wanted: Sequence[PurchaseModel] | None) -> PurchaseModel | None:
+    """The wanted purchase model an offer answers, or None. Without a wish, everything but market indications."""
+    if wanted is None:
+        return None if offer.indicative else ANY_PURCHASE
+    for model in wanted:
+        if model.kind != offer.purchase_model:
+            continue
+        if model.term_months not in (None, offer.key.term_months or None):
+            continue
+        if model.payment not in (None, offer.key.payment_option) and offer.key.payment_option != "unstated":
+            continue
+        return model
+    return None
+
+
+def _excluded(snapshot: Snapshot, offer: Offer, *, pinned: bool) -> Skipped | None:
+    if offer.scope == "component":
+        return Skipped(
+            subject=offer.id, code="component", reason="the price is for the accelerator without its host machine"
+        )
+    if offer.accelerator_id is None:
+        return Skipped(
+            subject=offer.id,
+            code="unknown_accelerator",
+            reason=f"the label {offer.key.accelerator_label!r} does not say which part it is",
+        )
+    if offer.excluded_reason is not None and not pinned:
+        return Skipped(subject=offer.id, code="excluded", reason=offer.excluded_reason)
+    entry = snapshot.accelerators.get(offer.accelerator_id)
+    if entry is None or entry.spec is None or not entry.quotable:
+        why = entry.not_quotable_reason if entry else None
+        return Skipped(subject=offer.id, code="not_quotable", reason=why or "the catalog has no usable specification")
+    return None
+
+
+def hardware_of(snapshot: Snapshot, offer: Offer, network: Network | None) -> Hardware:
+    """The machine behind an offer whose accelerator is quotable."""
+    spec = snapshot.accelerators[offer.accelerator_id or ""].spec
+    assert spec is not None
+    shape = snapshot.node_shapes.get(offer.node_shape_id) if offer.node_shape_id else None
+    gbps = shape.network_gbps_per_accelerator if shape is not None else None
+    per_node = offer.accelerator_count if offer.sold_unit == "node" else spec.accelerators_per_node
+    return _hardware(_wired(spec, per_node), gbps, network)
+
+
+def _wired(spec: Accelerator, per_node: int) -> Accelerator:
+    """The accelerator in a machine that holds ``per_node`` of them."""
+    if per_node == spec.accelerators_per_node:
+        return spec
+    # a domain that spans nodes (NVL72, TPU slices) stays; one inside the server shrinks with it
+    inside = spec.scale_up_domain <= spec.accelerators_per_node
+    domain = min(spec.scale_up_domain, per_node) if inside else spec.scale_up_domain
+    return replace(spec, accelerators_per_node=per_node, scale_up_domain=domain)
+
+
+def _hardware(spec: Accelerator, gbps: float | None, network: Network | None) -> Hardware:
+    typical = spec.scale_out_bytes_per_s_per_accelerator
+    if network is not None:
+        fabric, basis = (
+            Fabric(
+                kind=network.kind,
+                bytes_per_s_per_accelerator=network.bytes_per_s_per_accelerator,
+                oversubscription=network.oversubscription,
+                rails=network.rails,
+            ),
+            "caller",
+        )
+    elif gbps is not None:
+        fabric, basis = _plain_fabric(gbps / BITS_PER_BYTE * GIGA), "offer"
+    elif typical is not None:
+        fabric, basis = _plain_fabric(typical), "typical"
+    else:
+        return Hardware(
+            key=f"{spec.id}/{spec.accelerators_per_node}/none", accelerator=spec, fabric=None, fabric_basis="unknown"
+        )
+    rate = f"{fabric.kind}:{fabric.bytes_per_s_per_accelerator:.6g}:{fabric.oversubscription:g}:{fabric.rails}"
+    key = f"{spec.id}/{spec.accelerators_per_node}/{rate}/{basis}"
+    return Hardware(key=key, accelerator=spec, fabric=fabric, fabric_basis=basis)
+
+
+def _plain_fabric(bytes_per_s: float) -> Fabric:
+    return Fabric(kind=UNSTATED_FABRIC, bytes_per_s_per_accelerator=bytes_per_s)
+
+
+def _wants_owned(supply: Supply) -> bool:
+    if supply.offers is not None:
+        return False
+    return supply.ownership is not None or any(m.kind == "owned" for m in supply.purchase_models or ())
+
+
+def _owned(snapshot: Snapshot, supply: Supply) -> tuple[list[Candidate], list[Skipped]]:
+    """Owned hardware for every accelerator that is asked for, or that has a server in the catalog."""
+    with_servers = {s.accelerator_id for s in snapshot.servers.values() if s.prices}
+    with_servers |= {p.subject_id for p in snapshot.street_prices}
+    names = supply.accelerators or sorted(with_servers)
+    candidates, skipped = [], []
+    for name in names:
+        entry = snapshot.accelerators.get(name)
+        if entry is None or entry.spec is None or not entry.quotable:
+            skipped.append(Skipped(subject=name, code="not_quotable", reason="the catalog has no usable specification"))
+            continue
+        candidates.append(Candidate(hardware=_hardware(entry.spec, None, supply.network), offer=None))
+    return candidates, skipped
+
+
+def _unquotable(snapshot: Snapshot, supply: Supply) -> list[Skipped]:
+    return [
+        Skipped(subject=name, code="not_quotable", reason=entry.not_quotable_reason or "no usable specification")
+        for name in supply.accelerators or ()
+        if (entry := snapshot.accelerators[name]).spec is None or not entry.quotable
+    ]

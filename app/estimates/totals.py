@@ -1,0 +1,59 @@
+"""Totals over the items of a request: the selected options added up, charge by charge, where every one has a price."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.estimates.terms import PricedTerms
+from app.pricing.money import Money, total
+
+SUMMED = ("one_off", "recurring_monthly", "usage", "net", "gross")
+
+
+def content_totals(
+    items: Sequence[Mapping[str, Any]], terms: PricedTerms, selected: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Totals and completeness of the selected options.
+
+    Parameters
+    ----------
+    selected : mapping of str to str or None
+        Option id by item id; None = the recommended ones.
+    """
+    chosen = [_chosen(item, selected) for item in items]
+    unpriced = [
+        {"item": item["id"], **line}
+        for item, option in zip(items, chosen, strict=True)
+        for line in (option["completeness"]["unpriced_lines"] if option else [_NO_OPTION])
+    ]
+    stale = [
+        {"item": item["id"], "line": line}
+        for item, option in zip(items, chosen, strict=True)
+        for line in (option["completeness"]["stale_lines"] if option else ())
+    ]
+    completeness = {"complete": not unpriced, "unpriced_lines": unpriced, "stale_lines": stale}
+    if unpriced:
+        return None, completeness
+    parts = [option["cost"]["totals"] for option in chosen if option]
+    totals: dict[str, Any] = {name: _sum(parts, name, terms.currency) for name in SUMMED}
+    totals["tax"] = [row for part in parts for row in part["tax"]]
+    totals["tco_horizon_months"] = sorted({p["tco_horizon_months"] for p in parts if p["tco_horizon_months"]})
+    totals["rounding_policy"] = terms.policy.id
+    totals["net_p10"], totals["net_p90"] = (
+        _sum([option["cost"]["net"] for option in chosen if option], q, terms.currency) for q in ("p10", "p90")
+    )
+    return totals, completeness
+
+
+_NO_OPTION = {"id": None, "outcome": "not_offered", "reason": "no option was found"}
+
+
+def _chosen(item: Mapping[str, Any], selected: Mapping[str, str] | None) -> Mapping[str, Any] | None:
+    wanted = item["selected_option_id"] if selected is None else selected.get(item["id"])
+    return next((option for option in item["options"] if option["id"] == wanted), None)
+
+
+def _sum(parts: Sequence[Mapping[str, Any]], name: str, currency: str) -> dict[str, str] | None:
+    """Exact sum, or None where one part is not determined (a gross without a known tax)."""
+    if any(part[name] is None for part in parts):
+        return None
+    return total((Money.parse(part[name]["amount"], currency) for part in parts), currency).as_json()

@@ -1,0 +1,267 @@
+"""What can run: training of one item on every machine of its supply, as JSON that pricing can replay."""
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from app.catalog.snapshot import Snapshot, StorageSystem
+from app.engine.outcome import Band, Infeasible, TrainingResult
+from app.estimates.assumptions import HOURS, Assumption
+from app.estimates.conditions import concurrency_choices, storage_of
+from app.estimates.errors import infeasible
+from app.estimates.job import TrainingSpec, training_spec
+from app.estimates.job_schemas import TrainingJob
+from app.estimates.physics import quantized, train
+from app.estimates.run_level import RunLevel, run_level, scaled
+from app.estimates.schemas import Item
+from app.estimates.sizing import DEFAULT_HORIZON_HOURS, LARGEST_CLUSTER, counts_to_try
+from app.estimates.supply import Hardware, Selection
+
+Runs = tuple[list[dict[str, Any]], dict[str, Infeasible]]
+# From the first guess a cluster is doubled at most this often to fit or to keep the deadline.
+MOST_TRIES = 6
+STEADY, SPOT = "steady", "spot"
+
+
+def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> Runs:
+    """Every feasible run, and why the other machines cannot run it."""
+    job = item.job
+    assert isinstance(job, TrainingJob)
+    spec = training_spec(snapshot, job, f"{at}/job", 1.0 if item.constraints.solve_for == "tokens" else None)
+    divisor = pinned_divisor(job)
+    pinned = _pinned_count(item, divisor, at)
+    search = _Search(
+        snapshot=snapshot, item=item, job=job, spec=spec, storage=storage_of(snapshot, item, at), pinned=pinned
+    )
+    runs: list[dict[str, Any]] = []
+    refused: dict[str, Infeasible] = {}
+    campaign = job.campaign
+    work = spec.workload.tokens * (
+        campaign.full_runs + campaign.partial_runs * campaign.fraction + campaign.reruns_expected
+    )
+    hours = item.constraints.deadline_hours or DEFAULT_HORIZON_HOURS
+    spot = {c.hardware.key for c in selection.candidates if c.offer is not None and c.offer.purchase_model == "spot"}
+    steady = {c.hardware.key for c in selection.candidates if c.offer is None or c.offer.purchase_model != "spot"}
+    for hardware in selection.hardware:
+        markets = [m for m, keys in ((STEADY, steady), (SPOT, spot)) if hardware.key in keys]
+        counts = counts_to_try(spec.workload, hardware, work, hours, pinned, divisor)
+        found, refusal = search.on(hardware, counts, markets)
+        runs.extend(found)
+        if refusal is not None and not found:
+            refused[hardware.key] = refusal
+    return runs, refused
+
+
+class _Search:
+    """One item's search over machines and cluster sizes."""
+
+    def __init__(
+        self, *, snapshot: Snapshot, item: Item, job: TrainingJob, spec: TrainingSpec,
+        storage: StorageSystem | None, pinned: int | None,
+    ) -> None:  # fmt: skip
+        self.snapshot, self.item, self.job, self.spec = snapshot, item, job, spec
+        self.storage, self.pinned = storage, pinned
+
+    def on(
+        self, hardware: Hardware, counts: list[int], markets: list[str]
+    ) -> tuple[list[dict[str, Any]], Infeasible | None]:
+        """Runs on one machine: the counts to try, and larger ones while none fits or none keeps the deadline."""
+        runs: list[dict[str, Any]] = []
+        refusal: Infeasible | None = None
+        queue = list(counts)
+        limit = min(LARGEST_CLUSTER, hardware.largest_count or LARGEST_CLUSTER)
+        deadline = self.item.constraints.deadline_hours
+        for _ in range(MOST_TRIES):
+            if not queue:
+                break
+            count = queue.pop(0)
+            found = self._at(hardware, count, markets)
+            if isinstance(found, Infeasible):
+                refusal = found
+            else:
+                runs.extend(found)
+            in_time = any(deadline is None or run["duration_hours"]["p50"] <= deadline for run in runs)
+            if self.pinned is None and not queue and not in_time and 2 * count <= limit:
+                queue.append(2 * count)
+        return runs, refusal
+
+    def _at(self, hardware: Hardware, fleet: int, markets: list[str]) -> list[dict[str, Any]] | Infeasible:
+        """Runs on a fleet of one size: as many at a time as were asked for and fit."""
+        if hardware.largest_count is not None and fleet > hardware.largest_count:
+            return _unknown_fabric(hardware, fleet)
+        refusal: Infeasible | None = None
+        for runs_at_once, each in concurrency_choices(self.job.campaign, fleet):
+            result = train(self.snapshot, self.spec.workload, hardware, each, self.spec.plan)
+            if isinstance(result, Infeasible):
+                refusal = result
+                continue
+            result = scaled(result, self.job, each)
+            rows = [self._run(hardware, fleet, each, runs_at_once, result, market) for market in markets]
+            feasible = [row for row in rows if not isinstance(row, Infeasible)]
+            if feasible:
+                return feasible
+            refusal = next(row for row in rows if isinstance(row, Infeasible))
+        assert refusal is not None
+        return refusal
+
+    def _run(
+        self, hardware: Hardware, fleet: int, each: int, runs_at_once: int, result: TrainingResult, market: str
+    ) -> dict[str, Any] | Infeasible:
+        level = run_level(
+            self.snapshot, self.item, self.spec.workload, result, hardware, each, runs_at_once, self.storage,
+            spot=market == SPOT,
+        )  # fmt: skip
+        if isinstance(level, Infeasible):
+            return level
+        per_node = hardware.accelerator.accelerators_per_node
+        run = {
+            "key": f"{hardware.key}/{fleet}/{market}",
+            "kind": "training",
+            "market": market,
+            "hardware": hardware.key,
+            "accelerator": hardware.accelerator.id,
+            "architecture": hardware.accelerator.architecture,
+            "accelerators": fleet,
+            "accelerators_per_run": each,
+            "concurrent_runs": runs_at_once,
+            "nodes": -(-fleet // per_node),
+            "fabric": fabric_json(hardware),
+            "plan": asdict(result.plan),
+            "evidence_class": result.evidence_class,
+            "performance": _performance(self.job, result, level, each),
+            "duration_hours": band_json(level.outcome.duration_hours),
+            "hours": band_json(level.outcome.duration_hours),
+            "hours_split": dict(level.split),
+            "tokens": level.tokens,
+            "tokens_per_run": level.tokens_per_run,
+            "experiments": level.experiments,
+            "storage_id": self.storage.id if self.storage else None,
+            "storage_bytes": level.storage_bytes,
+            "required_read_bytes_per_s": level.outcome.data.required_read_bytes_per_s * runs_at_once,
+            "egress_bytes": level.egress_bytes,
+            "energy": level.energy_json(),
+            "spare_nodes": level.outcome.spare_nodes,
+            "data": _data(level),
+            "checkpoint": _checkpoint(level),
+            "assumptions": [a.stored() for a in self._assumptions(hardware, result, level)],
+        }
+        rounded: dict[str, Any] = quantized(run)
+        return rounded
+
+    def _assumptions(self, hardware: Hardware, result: TrainingResult, level: RunLevel) -> list[Assumption]:
+        engine = [
+            Assumption(id=name, value=value, unit="engine", source="engine calibration", moves=HOURS)
+            for name, value in sorted(result.assumptions.items())
+        ]
+        return [*self.spec.assumptions, *engine, *fabric_assumptions(hardware), *level.assumptions]
+
+
+def pinned_divisor(job: TrainingJob) -> int:
+    """Product of the pinned degrees that partition the accelerators."""
+    plan = job.plan
+    return math.prod(d for d in (plan.tensor, plan.pipeline, plan.context, plan.data) if d is not None)
+
+
+def _pinned_count(item: Item, divisor: int, at: str) -> int | None:
+    """The caller's count, or the one a fully pinned plan implies; refused when the plan does not divide it."""
+    assert isinstance(item.job, TrainingJob)
+    plan = item.job.plan
+    count = item.supply.accelerator_count
+    complete = None not in (plan.tensor, plan.pipeline, plan.data)
+    if count is None:
+        return divisor * item.job.campaign.concurrent_runs if complete else None
+    share = count // item.job.campaign.concurrent_runs
+    if share % divisor == 0 and (not complete or divisor == share) and share > 0:
+        return count
+    runs = item.job.campaign.concurrent_runs
+    nearest = divisor * runs if complete else max(divisor, share - share % divisor) * runs
+    raise infeasible(
+        f"{at}/job/plan",
+        "divisibility",
+        f"the plan uses tensor x pipeline x context x data = {divisor} accelerators a run, which does not make up "
+        f"the {count} of supply.accelerator_count; the nearest count is {nearest}",
+        {f"{at}/supply/accelerator_count": nearest},
+        product=divisor,
+        accelerator_count=count,
+    )
+
+
+def _unknown_fabric(hardware: Hardware, count: int) -> Infeasible:
+    largest = hardware.largest_count or 1
+    return Infeasible(
+        rule="unknown_fabric",
+        message=f"no source states the network between servers of {hardware.accelerator.id}; it is quoted for one "
+        f"server or scale-up domain ({largest} accelerators), not {count}. State supply.network to go beyond",
+        numbers={"largest_count": float(largest), "accelerators": float(count)},
+        nearest={"accelerator_count": largest},
+    )
+
+
+def _performance(job: TrainingJob, result: TrainingResult, level: RunLevel, each: int) -> dict[str, Any]:
+    outcome = level.outcome
+    rate = band_json(result.tokens_per_s)
+    return {
+        "tokens_per_second": rate,
+        "tokens_per_second_per_accelerator": {q: v / each for q, v in rate.items()},
+        "model_flops_utilization": result.model_flops_utilization,
+        "step_seconds": band_json(result.step_s),
+        "duration_hours": band_json(outcome.duration_hours),
+        "run_hours": band_json(outcome.run_hours),
+        "goodput": outcome.goodput,
+        "accelerator_utilization": outcome.accelerator_utilization,
+        "time_breakdown": level.breakdown(result),
+        "memory_breakdown_bytes": dict(result.memory_breakdown_bytes),
+        "bottleneck": result.bottleneck,
+        "plan_origin": result.plan_origin,
+        "interval_basis": "caller" if job.efficiency_override else result.evidence_class,
+        "tokens": level.tokens,
+        "iterations_per_week": outcome.iterations_per_week,
+        "interruptions": outcome.interruptions,
+    }
+
+
+def _data(level: RunLevel) -> dict[str, Any]:
+    data = level.outcome.data
+    return {
+        "stall_share": data.share,
+        "limited_by": data.limited_by,
+        "required_read_bytes_per_s": data.required_read_bytes_per_s,
+        "required_cores": data.required_cores,
+    }
+
+
+def _checkpoint(level: RunLevel) -> dict[str, Any]:
+    outcome = level.outcome
+    return {
+        "interval_s": outcome.checkpoint_interval_s,
+        "bytes": outcome.checkpoint_bytes,
+        "write_s": outcome.checkpoint_write_s,
+        "required_write_bytes_per_s": outcome.required_storage_write_bytes_per_s,
+    }
+
+
+def fabric_assumptions(hardware: Hardware) -> list[Assumption]:
+    """The network, where it is the accelerator's usual one and not the offer's own."""
+    fabric = hardware.fabric
+    if fabric is None or hardware.fabric_basis != "typical":
+        return []
+    return [
+        Assumption(
+            id="scale_out_bytes_per_s_per_accelerator",
+            value=fabric.bytes_per_s_per_accelerator,
+            unit="byte/s",
+            source=f"usual network of servers with {hardware.accelerator.id}; the offer does not state its own",
+            moves=HOURS,
+        )
+    ]
+
+
+def fabric_json(hardware: Hardware) -> dict[str, Any] | None:
+    """How a configuration names its network."""
+    fabric = hardware.fabric
+    return None if fabric is None else {**asdict(fabric), "basis": hardware.fabric_basis}
+
+
+def band_json(band: Band) -> dict[str, float]:
+    """A band as an answer shows it."""
+    return {"p10": band.p10, "p50": band.p50, "p90": band.p90}

@@ -1,1 +1,0 @@
-"""Training rows, their plans, and the fit of the training engine to them."""
