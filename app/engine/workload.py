@@ -78,6 +78,9 @@ class TrainingWorkload:
         ``dropless`` or ``token_drop``; None = dropless.
     mtp_layers : int
         Multi-token-prediction layers trained.
+    document_tokens : float or None [token]
+        Mean length of the documents packed into a sequence, where attention stays inside each; None = one document
+        fills the sequence.
     """
 
     transformer: Transformer
@@ -92,6 +95,7 @@ class TrainingWorkload:
     software: Software = field(default_factory=Software)
     adapter: Adapter | None = None
     rollout: Rollout | None = None
+    document_tokens: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

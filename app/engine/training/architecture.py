@@ -146,8 +146,12 @@ def _mixer_sums(group: LayerGroup, sums: dict[str, float], attention: list[tuple
     sums["tensor_blocks"] += count
     sums["key_value_elements"] += count * (keys + values)
     sums["sharded_elements"] += count * (ROTARY_PASSES * (queries + keys) + out)
-    sums["saved_sharded"] += count * ACTIVATION_BYTES * (queries + keys + values + out)
-    sums["selective_sharded"] += count * ACTIVATION_BYTES * (queries + keys + values + out)
+    kept = queries + keys + values + out
+    sums["saved_sharded"] += count * ACTIVATION_BYTES * kept
+    if isinstance(group.mixer, LatentAttention):
+        # recipes recompute the up-projections from the latents, which are far smaller (DeepSeek-AI 2024, 3.2.3)
+        kept = out + (group.mixer.q_lora_rank or queries) + group.mixer.kv_lora_rank + group.mixer.qk_rope_head_dim
+    sums["selective_sharded"] += count * ACTIVATION_BYTES * kept
 
 
 def _feed_forward_sums(hidden: int, group: LayerGroup, sums: dict[str, float]) -> None:

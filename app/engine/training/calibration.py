@@ -7,7 +7,7 @@ and the whole share, and says so in its evidence class.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from math import exp
+from math import exp, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,14 @@ SOFTWARE_ORIGIN_YEAR, SOFTWARE_FIRST_YEAR, SOFTWARE_LAST_YEAR = 2025.5, 2021.0, 
 FUSED_ATTENTION_YEAR = 2023.2
 # dropless mixture-of-experts layers without host synchronisation: Megatron-Core 0.16 and later, 2026
 SYNC_FREE_EXPERTS_YEAR = 2026.35
+
+# a stack takes about this long after a chip's release year to reach its pace on it (MLPerf rounds of H100: 610 tokens/s
+# in 2023, 816 at the end of 2024 on one job)
+MATURITY_YEARS = 2.0
+
+# a part holds its datasheet clock as far as its power budget lets it: watts per dense 16-bit FLOP/s, counted from the
+# H100 SXM's 700 W for 989 TFLOP/s
+POWER_ORIGIN_W_PER_FLOP_PER_S = 700.0 / 989.0e12
 
 PRECISION_CLASSES = {
     "bf16": "16bit",
@@ -58,6 +66,8 @@ STACK_FAMILIES = {
     "megatron-deepspeed": "deepspeed",
     "neuron": "neuron",
     "habana": "habana",
+    # anyone's own run of an open framework with its defaults: no vendor recipe
+    "plain": "plain",
 }
 UNFUSED_ATTENTION_STACKS = ("megatron-deepspeed",)
 
@@ -82,6 +92,8 @@ class Coefficients:
         matmuls on top of it; share of the dense 16-bit peak of fused attention.
     elementwise, quantize, permute : float or array
         Bytes moved by memory-bound kernels, by casts, by expert permutation, relative to the ideal count.
+    scan : float or array
+        Time of state-space and linear-attention scans relative to the same FLOPs in fused attention.
     host_layer_s, host_moe_s : float or array [s]
         Time the host needs to launch one layer's forward and backward; the same for a layer with experts.
     tensor_exposed, context_exposed, expert_exposed, pipeline_exposed, data_exposed, shard_exposed : float or array
@@ -110,6 +122,7 @@ class Coefficients:
     elementwise: Real
     quantize: Real
     permute: Real
+    scan: Real
     host_layer_s: Real
     host_moe_s: Real
     tensor_exposed: Real
@@ -139,6 +152,7 @@ BASES: dict[str, float] = {
     "elementwise": 1.2,
     "quantize": 0.5,
     "permute": 1.5,
+    "scan": 4.0,
     "host_layer_s": 1.0e-3,
     "host_moe_s": 5.0e-3,
     "tensor_exposed": 0.6,
@@ -156,14 +170,15 @@ BASES: dict[str, float] = {
 
 # which effects a quantity may have; order is from the general to the particular
 LEVELS: dict[str, tuple[str, ...]] = {
-    "matmul_share": ("all", "vendor", "generation", "precision", "generation_precision", "year"),
+    "matmul_share": ("all", "vendor", "generation", "precision", "generation_precision", "year", "power"),
     "expert_share": ("all", "vendor", "generation", "precision"),
     "attention_share": ("all", "vendor", "generation"),
     "elementwise": ("all", "vendor", "generation", "family"),
     "quantize": ("all", "precision"),
     "permute": ("all",),
+    "scan": ("all",),
     "host_layer_s": ("all", "family", "year"),
-    "host_moe_s": ("all", "routing", "sync_free"),
+    "host_moe_s": ("all", "routing", "sync_free", "year"),
     "tensor_exposed": ("all", "family"),
     "context_exposed": ("all",),
     "expert_exposed": ("all",),
@@ -174,7 +189,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "scale_out_share": (),
     "step_fixed_s": ("all",),
     "scale_loss": ("all",),
-    "slowdown": ("family", "method"),
+    "slowdown": ("family", "method", "immature"),
 }
 
 
@@ -189,6 +204,8 @@ class Setting:
     family: str
     fused_attention: bool
     year: float
+    immature_years: float
+    log_power: float
     method: str
     routing: str
 
@@ -204,6 +221,10 @@ class Setting:
                 case "year":
                     year = min(max(self.year, SOFTWARE_FIRST_YEAR), SOFTWARE_LAST_YEAR)
                     found.append((f"{quantity}/year", year - SOFTWARE_ORIGIN_YEAR))
+                case "immature":
+                    found.append((f"{quantity}/immature", self.immature_years))
+                case "power":
+                    found.append((f"{quantity}/power", self.log_power))
                 case "sync_free":
                     found.append((f"{quantity}/sync_free", float(self.year >= SYNC_FREE_EXPERTS_YEAR)))
                 case _:
@@ -234,6 +255,8 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
         accelerator.vendor, "megatron"
     )
     moe = any(getattr(g.feed_forward, "experts", 0) for g in workload.transformer.groups)
+    released = accelerator.released_on_year
+    immature = 0.0 if released is None else min(max(MATURITY_YEARS - (year - released), 0.0), MATURITY_YEARS)
     method = {"lora": "adapter", "qlora": "adapter"}.get(workload.method, "full")
     return Setting(
         vendor=accelerator.vendor,
@@ -243,9 +266,18 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
         family=family,
         fused_attention=year >= FUSED_ATTENTION_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
         year=year,
+        immature_years=immature,
+        log_power=_log_power(accelerator),
         method=method,
         routing=(workload.moe_routing or "dropless") if moe else "none",
     )
+
+
+def _log_power(accelerator: Accelerator) -> float:
+    wide = accelerator.dense_peaks.bf16
+    if accelerator.thermal_design_power_w is None or wide is None:
+        return 0.0
+    return log(accelerator.thermal_design_power_w / wide / POWER_ORIGIN_W_PER_FLOP_PER_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,9 @@ DEFAULT_SCALE_OUT_BYTES_PER_S = 12.5e9
 SCALE_UP_LATENCY_S, SCALE_OUT_LATENCY_S = 8.0e-6, 2.0e-5
 # driver, context, communicator buffers and allocator slack that a framework keeps for itself [byte]
 FRAMEWORK_RESERVE_BYTES = 3.0e9
+# the same where a compiler plans memory ahead of time (XLA: no caching allocator, no communicator buffers)
+COMPILED_RESERVE_BYTES = 1.0e9
+COMPILED_VENDORS = ("Google", "AWS")
 # share of memory an allocator can hand out before fragmentation (PyTorch expandable segments)
 ALLOCATABLE_SHARE = 0.97
 
@@ -30,6 +33,8 @@ class Hardware:
     flops_per_s, wide_flops_per_s : float or array [FLOP/s]
         Dense peak of the matmul format and of 16-bit.
     memory_bytes, memory_bytes_per_s : float or array
+    reserve_bytes : float or array [byte]
+        What driver and framework keep for themselves.
     scale_up_bytes_per_s, scale_out_bytes_per_s : float or array [byte/s]
         Of one accelerator, one direction, before protocol losses.
     domain : float or array
@@ -47,6 +52,7 @@ class Hardware:
     wide_flops_per_s: Real
     memory_bytes: Real
     memory_bytes_per_s: Real
+    reserve_bytes: Real
     scale_up_bytes_per_s: Real
     scale_out_bytes_per_s: Real
     domain: Real
@@ -113,6 +119,7 @@ def hardware_of(cluster: Cluster, precision: str) -> Hardware | None:
         wide_flops_per_s=part.dense_peaks.bf16 or part.dense_peaks.fp16 or peak,
         memory_bytes=part.memory_bytes,
         memory_bytes_per_s=part.memory_bandwidth_bytes_per_s,
+        reserve_bytes=COMPILED_RESERVE_BYTES if part.vendor in COMPILED_VENDORS else FRAMEWORK_RESERVE_BYTES,
         scale_up_bytes_per_s=scale_up,
         scale_out_bytes_per_s=min(scale_out, scale_up),
         domain=domain,

@@ -6,9 +6,9 @@ from app.engine.training.memory import Formats
 from app.engine.training.step import Job
 from app.engine.workload import Adapter, TrainingWorkload
 
-# bytes per trained parameter: 16-bit weights, fp32 gradients, fp32 master weight and two Adam moments
+# bytes per trained parameter: 16-bit weights and gradients, fp32 master weight and two Adam moments
 # (Rajbhandari et al. 2020, section 3.1)
-WEIGHT_BYTES, GRADIENT_BYTES, OPTIMIZER_STATE_BYTES = 2.0, 4.0, 12.0
+WEIGHT_BYTES, GRADIENT_BYTES, OPTIMIZER_STATE_BYTES = 2.0, 2.0, 12.0
 # forward passes without gradients beside the trained one: DPO scores a reference policy (Rafailov et al. 2023),
 # GRPO the old policy and a reference (Shao et al. 2024)
 EXTRA_FORWARDS = {"dpo": 1.0, "grpo": 2.0}
@@ -34,6 +34,7 @@ def job_of(workload: TrainingWorkload) -> Job:
     """
     return Job(
         sequence=float(workload.sequence_length),
+        document=float(min(workload.document_tokens or workload.sequence_length, workload.sequence_length)),
         global_batch=float(workload.global_batch_sequences),
         weight_gradients=0.0 if workload.method in ADAPTER_METHODS else 1.0,
         extra_forwards=EXTRA_FORWARDS.get(workload.method, 0.0),

@@ -32,8 +32,6 @@ UNFUSED_PASSES_FORWARD, UNFUSED_PASSES_BACKWARD = 8.0, 8.0
 PERMUTE_PASSES = 4.0
 # logits: written in 16 bits, read and written as fp32 for loss and gradient
 LOGIT_BYTES_MOVED = 20.0
-# scans of state-space layers run at a fraction of attention's rate (Dao and Gu 2024, figure 10)
-SCAN_SHARE = 0.4
 # a cast reads two bytes and writes one, twice (row-wise and transposed copies, Transformer Engine)
 CAST_BYTES = 6.0
 
@@ -71,7 +69,9 @@ class LayerTimes:
     head_memory: Real
 
 
-def layer_times(a: Architecture, p: PlanArrays, sequence: Real, hw: Hardware, c: Coefficients) -> LayerTimes:
+def layer_times(
+    a: Architecture, p: PlanArrays, sequence: Real, document: Real, hw: Hardware, c: Coefficients
+) -> LayerTimes:
     """Forward times of one micro-batch on one tensor-parallel group of ranks.
 
     Parameters
@@ -79,7 +79,8 @@ def layer_times(a: Architecture, p: PlanArrays, sequence: Real, hw: Hardware, c:
     a : Architecture
         Operator axes first; last axis of one or of jobs.
     p : PlanArrays, shape (plans,)
-    sequence : float or array [token]
+    sequence, document : float or array [token]
+        As in :class:`app.engine.training.step.Job`.
     hw : Hardware
     c : Coefficients
 
@@ -97,7 +98,7 @@ def layer_times(a: Architecture, p: PlanArrays, sequence: Real, hw: Hardware, c:
     """
     tokens = p.micro_batch * sequence / p.context
     matmul, experts = _matmuls(a, p, tokens, hw, c)
-    attention, attention_backward = _attention(a, p, tokens, sequence, hw, c)
+    attention, attention_backward = _attention(a, p, tokens, document, hw, c)
     forward, backward = _elementwise(a, p, tokens, hw, c)
     tensor, context, traffic = _traffic(a, p, tokens, hw, c)
     head = 2.0 * tokens * a.hidden * a.vocab / p.tensor
@@ -141,15 +142,15 @@ def _matmuls(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coef
 
 
 def _attention(
-    a: Architecture, p: PlanArrays, tokens: Real, sequence: Real, hw: Hardware, c: Coefficients
+    a: Architecture, p: PlanArrays, tokens: Real, document: Real, hw: Hardware, c: Coefficients
 ) -> tuple[Real, Real]:
-    keys = attended_tokens(sequence, a.attention_window)
+    keys = attended_tokens(document, a.attention_window)
     dims = a.attention_heads * a.attention_dims
     shape = saturation(a.attention_dims, ATTENTION_HALF_DIMS) * ATTENTION_UNIT
-    core = np.sum(2.0 * a.attention_layers * dims * keys / shape, axis=0) / saturation(sequence, ATTENTION_HALF_TOKENS)
-    work = tokens / p.tensor * (core + a.scan_flops / SCAN_SHARE)
+    core = np.sum(2.0 * a.attention_layers * dims * keys / shape, axis=0) / saturation(document, ATTENTION_HALF_TOKENS)
+    work = tokens / p.tensor * (core + a.scan_flops * c.scan)
     fused = c.slowdown * work / (hw.wide_flops_per_s * c.attention_share)
-    scores = np.sum(a.attention_layers * a.attention_heads, axis=0) * sequence * tokens / p.tensor
+    scores = np.sum(a.attention_layers * a.attention_heads, axis=0) * document * tokens / p.tensor
     unfused = (1.0 - c.fused_attention) * ACTIVATION_BYTES * scores / (hw.memory_bytes_per_s * STREAM_SHARE)
     backward = np.where(c.fused_attention > 0.0, ATTENTION_BACKWARD, 2.0)
     return fused + UNFUSED_PASSES_FORWARD * unfused, backward * fused + UNFUSED_PASSES_BACKWARD * unfused

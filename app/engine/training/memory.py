@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.training.architecture import ACTIVATION_BYTES, Architecture
-from app.engine.training.hardware_arrays import ALLOCATABLE_SHARE, FRAMEWORK_RESERVE_BYTES, Hardware
+from app.engine.training.hardware_arrays import ALLOCATABLE_SHARE, Hardware
 from app.engine.training.plans import PlanArrays
 
 Array = NDArray[np.float64]
@@ -16,8 +16,8 @@ Real = float | Array
 KEPT_BY_FULL_RECOMPUTE = 1.0
 # scores, softmax and dropout mask of unfused attention: 5 bytes per head and pair (Korthikanti 2022, equation 1)
 UNFUSED_BYTES_PER_SCORE = 5.0
-# logits in 16 bits, their fp32 copy and gradient live together at the end of the forward pass
-LOGIT_BYTES_HELD = 10.0
+# logits in 16 bits and their fp32 copy, whose memory the gradient takes over, at the end of the forward pass
+LOGIT_BYTES_HELD = 6.0
 # FSDP keeps the layer at work and the one prefetched gathered (Zhao et al. 2023, section 3.3)
 GATHERED_LAYERS = 2.0
 
@@ -159,7 +159,7 @@ def memory_of(
         activations=activations,
         logits=LOGIT_BYTES_HELD * tokens * a.vocab / p.tensor + zero,
         buffers=working + 2.0 * ACTIVATION_BYTES * tokens * a.hidden,
-        reserve=FRAMEWORK_RESERVE_BYTES + zero,
+        reserve=hw.reserve_bytes + zero,
         available=hw.memory_bytes * ALLOCATABLE_SHARE + zero,
     )
 
@@ -177,7 +177,9 @@ def _activations(
     selective = a.selective_hidden * plain + a.selective_sharded * own + a.selective_expert_hidden * routed
     selective = selective + a.selective_expert_sharded * own
     full = KEPT_BY_FULL_RECOMPUTE * ACTIVATION_BYTES * a.hidden * a.depth * plain
-    kept = np.where(p.recompute == 0.0, none, np.where(p.recompute == 1.0, selective, full))
+    level = p.recompute
+    partial = np.clip(level - 1.0, 0.0, 1.0)
+    kept = np.where(level == 0.0, none, selective * (1.0 - partial) + full * partial)
     batches = np.maximum(global_batch / (p.data * p.micro_batch), 1.0)
     # 1F1B keeps one micro-batch per later stage; interleaving adds (p - 1)/(p v) of that (Narayanan 2021, 2.2)
     flight = np.where(p.virtual > 1.0, p.pipeline * (1.0 + (p.pipeline - 1.0) / (p.pipeline * p.virtual)), p.pipeline)

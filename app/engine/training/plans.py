@@ -23,7 +23,8 @@ class PlanArrays:
     tensor, pipeline, virtual, context, expert, expert_tensor, data : array
         Degrees; ``tensor * pipeline * context * data`` is the number of accelerators.
     sharding, recompute : array
-        Index into ``SHARDINGS`` and ``RECOMPUTES``.
+        Index into ``SHARDINGS`` and ``RECOMPUTES``; 1.25 recomputes a quarter of the layers in full, the others
+        selectively.
     micro_batch : array [sequence]
     sequence_parallel, overlap, offload : array
         1 where on.
@@ -66,7 +67,7 @@ class PlanArrays:
             data=int(self.data[index]),
             sharding=SHARDINGS[int(self.sharding[index])],
             micro_batch_sequences=int(self.micro_batch[index]),
-            recompute=RECOMPUTES[int(self.recompute[index])],
+            recompute=RECOMPUTES[int(np.ceil(self.recompute[index]))],
             sequence_parallel=bool(self.sequence_parallel[index]),
             overlap=bool(self.overlap[index]),
             cpu_offload=bool(self.offload[index]),

@@ -116,7 +116,7 @@ def times_of(problem: Problem, plans: PlanArrays, layers: LayerTimes | None = No
     """
     pr = problem
     if layers is None:
-        layers = layer_times(pr.architecture, plans, pr.job.sequence, pr.hardware, pr.coefficients)
+        layers = layer_times(pr.architecture, plans, pr.job.sequence, pr.job.document, pr.hardware, pr.coefficients)
     return step_times(pr.architecture, plans, layers, pr.job, pr.hardware, pr.coefficients, pr.formats)
 
 
@@ -146,20 +146,21 @@ def with_recompute(problem: Problem, plans: PlanArrays) -> tuple[PlanArrays, NDA
 
     References
     ----------
-    1. Korthikanti et al. 2022, section 5: selective before full.
+    1. Korthikanti et al. 2022, section 5: selective before full; as few layers in full as needed.
     """
     pinned = problem.request.recompute
-    levels = [float(RECOMPUTES.index(pinned))] if pinned else [0.0, 1.0, 2.0]
-    chosen = np.full_like(plans.tensor, levels[-1])
-    fits = np.zeros(len(plans), dtype=bool)
-    for level in levels:
-        trial = replace(plans, recompute=np.full_like(chosen, level))
-        now = memory_arrays(problem, trial).headroom >= 0.0
-        chosen = np.where(now & ~fits, level, chosen)
-        fits |= now
-        if fits.all():
-            break
-    return replace(plans, recompute=chosen), fits
+    if pinned:
+        fixed = replace(plans, recompute=np.full_like(plans.tensor, RECOMPUTES.index(pinned)))
+        return fixed, memory_arrays(problem, fixed).headroom >= 0.0
+    room = [
+        memory_arrays(problem, replace(plans, recompute=np.full_like(plans.tensor, level))).headroom
+        for level in (0.0, 1.0, 2.0)
+    ]
+    # between selective and full, as many layers as are needed: activations shrink in proportion
+    share = np.clip(-room[1] / np.maximum(room[2] - room[1], 1.0), 0.0, 1.0)
+    chosen = np.where(room[0] >= 0.0, 0.0, np.where(room[1] >= 0.0, 1.0, 1.0 + share))
+    fitting = np.maximum(np.maximum(room[0], room[1]), room[2]) >= 0.0
+    return replace(plans, recompute=np.where(fitting, chosen, 2.0)), fitting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +216,7 @@ def rank_plans(problem: Problem) -> Ranking | Infeasible:
         sequence_parallel=np.where(columns["tensor"][used] > 1.0, kept.sequence_parallel.max(), 0.0),
     )
     pr = problem
-    unique = layer_times(pr.architecture, shards, pr.job.sequence, pr.hardware, pr.coefficients)
+    unique = layer_times(pr.architecture, shards, pr.job.sequence, pr.job.document, pr.hardware, pr.coefficients)
     gathered = LayerTimes(**{f.name: np.asarray(getattr(unique, f.name))[inverse] for f in fields(LayerTimes)})
     return Ranking(plans=kept, times=times_of(problem, kept, gathered), considered=len(plans))
 

@@ -17,8 +17,8 @@ from app.engine.training.plans import PlanArrays
 Array = NDArray[np.float64]
 Real = float | Array
 
-# gradients are accumulated in fp32: read and written by every micro-batch's weight gradient
-ACCUMULATE_BYTES = 8.0
+# gradients are accumulated in place: read and written, 16 bits, by every micro-batch's weight gradient
+ACCUMULATE_BYTES = 4.0
 # reads and writes of the optimizer per parameter: gradient 4, master weight, two moments 24, weight 2 (Adam, mixed
 # precision; Rajbhandari et al. 2020, section 3.1)
 OPTIMIZER_BYTES = 30.0
@@ -32,7 +32,8 @@ class Job:
 
     Parameters
     ----------
-    sequence : float or array [token]
+    sequence, document : float or array [token]
+        Tokens of a sequence; of one of the documents packed into it, across which attention does not look.
     global_batch : float or array [sequence]
     weight_gradients : float or array
         1 where all weights get a gradient, 0 where they are frozen (adapters).
@@ -47,6 +48,7 @@ class Job:
     """
 
     sequence: Real
+    document: Real
     global_batch: Real
     weight_gradients: Real
     extra_forwards: Real
@@ -153,7 +155,8 @@ def _micro_batch(
     a: Architecture, p: PlanArrays, t: LayerTimes, job: Job, hw: Hardware, c: Coefficients
 ) -> dict[str, Array]:
     del hw
-    full, selective = p.recompute == 2.0, p.recompute == 1.0
+    full = np.clip(p.recompute - 1.0, 0.0, 1.0)
+    selective = np.minimum(p.recompute, 1.0) - full
     again = job.extra_forwards + full
     multiply = t.matmul + t.experts
     backward = 1.0 + job.weight_gradients
@@ -197,7 +200,7 @@ def _data_parallel(
     once = dense * _per_byte(p.tensor, replicas, hw, c) + experts * _per_byte(p.expert, expert_replicas, hw, c)
     fully = p.sharding >= 3.0
     step_bytes = (formats.gradients + ACTIVATION_BYTES) * trained
-    gathers = 2.0 + (p.recompute == 2.0) + job.extra_forwards
+    gathers = 2.0 + np.clip(p.recompute - 1.0, 0.0, 1.0) + job.extra_forwards
     batch_bytes = gathers * (ACTIVATION_BYTES * trained + formats.frozen * (1.0 - trained)) + ACTIVATION_BYTES * trained
     plain = once * step_bytes
     window = OVERLAP_SHARE * batch_s * p.overlap

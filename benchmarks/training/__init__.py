@@ -1,0 +1,1 @@
+"""Training rows, their plans, and the fit of the training engine to them."""

@@ -1,0 +1,148 @@
+"""Many rows as one array problem: every row a job with its own chip, plan and setting; the effects a flat vector."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.outcome import Infeasible
+from app.engine.training.architecture import Architecture, architecture_of, stack
+from app.engine.training.calibration import BASES, Coefficients, Setting, TrainingCalibration
+from app.engine.training.hardware_arrays import Hardware
+from app.engine.training.layer import layer_times
+from app.engine.training.memory import Formats
+from app.engine.training.plans import PlanArrays, concatenate
+from app.engine.training.search import Problem, problem_of, rank_plans
+from app.engine.training.step import Job, StepTimes, step_times
+from benchmarks.training.rows import Row
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """Rows side by side. ``design[quantity]`` maps effects to the log of that quantity, row by row."""
+
+    names: tuple[str, ...]
+    design: dict[str, Array]
+    architecture: Architecture
+    hardware: Hardware
+    plans: PlanArrays
+    job: Job
+    formats: Formats
+    curves: dict[str, Array]
+    fused: Array
+
+    def take(self, index: NDArray[np.intp]) -> "Packed":
+        """Some of the rows."""
+
+        def cut(value: object) -> object:
+            array = np.asarray(value)
+            return array[..., index]
+
+        def every(group: Architecture | Hardware | Job | Formats) -> dict[str, object]:
+            return {f.name: cut(getattr(group, f.name)) for f in fields(group)}
+
+        return replace(
+            self,
+            design={name: matrix[index] for name, matrix in self.design.items()},
+            architecture=Architecture(**every(self.architecture)),  # type: ignore[arg-type]
+            hardware=Hardware(**every(self.hardware)),  # type: ignore[arg-type]
+            plans=self.plans.take(index),
+            job=Job(**every(self.job)),  # type: ignore[arg-type]
+            formats=Formats(**every(self.formats)),  # type: ignore[arg-type]
+            curves={name: value[index] for name, value in self.curves.items()},
+            fused=self.fused[index],
+        )
+
+    def touched(self, effect: int) -> NDArray[np.intp]:
+        """Rows that an effect reaches."""
+        reached = np.zeros(len(self.plans), dtype=bool)
+        for matrix in self.design.values():
+            reached |= matrix[:, effect] != 0.0
+        return np.nonzero(reached)[0]
+
+    def coefficients(self, effects: Array) -> Coefficients:
+        """Coefficients of every row under a vector of effects."""
+        values = {name: BASES[name] * np.exp(self.design[name] @ effects) for name in BASES}
+        head = self.curves["head"] * BASES["matmul_share"] * np.exp(self.design["head"] @ effects)
+        return Coefficients(
+            **values,
+            curve_max_share=self.curves["max_share"],
+            curve_half_m=self.curves["half_m"],
+            curve_half_n=self.curves["half_n"],
+            curve_half_k=self.curves["half_k"],
+            head_max_share=head,
+            fused_attention=self.fused,
+        )
+
+    def times(self, effects: Array) -> StepTimes:
+        """Step times of every row."""
+        c = self.coefficients(effects)
+        layers = layer_times(self.architecture, self.plans, self.job.sequence, self.job.document, self.hardware, c)
+        return step_times(self.architecture, self.plans, layers, self.job, self.hardware, c, self.formats)
+
+    def log_rates(self, effects: Array) -> Array:
+        """Log of tokens per second and accelerator of every row."""
+        tokens = np.asarray(self.job.global_batch * self.job.sequence)
+        return np.asarray(np.log(tokens / (self.times(effects).total * self.hardware.accelerators)))
+
+
+def resolve_plans(
+    rows: Sequence[Row], calibration: TrainingCalibration
+) -> tuple[list[Problem | Infeasible], list[PlanArrays | None]]:
+    """The plan each row ran: the stated fields pinned, the others searched."""
+    problems: list[Problem | Infeasible] = []
+    plans: list[PlanArrays | None] = []
+    for row in rows:
+        problem = problem_of(row.workload, row.cluster, row.request, calibration)
+        ranking = problem if isinstance(problem, Infeasible) else rank_plans(problem)
+        problems.append(problem if isinstance(problem, Infeasible) or not isinstance(ranking, Infeasible) else ranking)
+        plans.append(None if isinstance(ranking, Infeasible) else ranking.plans.take(np.array([ranking.best])))
+    return problems, plans
+
+
+def effect_names(settings: Sequence[Setting]) -> tuple[str, ...]:
+    """All effects that any row can show, sorted."""
+    names = {name for setting in settings for quantity in BASES for name, _ in setting.keys(quantity)}
+    names |= {name for s in settings for name, _ in replace(s, precision="16bit").keys("matmul_share")}
+    return tuple(sorted(names))
+
+
+def pack(
+    problems: Sequence[Problem], plans: Sequence[PlanArrays], calibration: TrainingCalibration, names: tuple[str, ...]
+) -> Packed:
+    """Put problems and their plans side by side."""
+    settings = [p.setting for p in problems]
+    position = {name: i for i, name in enumerate(names)}
+
+    def matrix(quantity: str, chosen: Sequence[Setting]) -> Array:
+        out = np.zeros((len(chosen), len(names)))
+        for i, setting in enumerate(chosen):
+            for name, covariate in setting.keys(quantity):
+                if name in position:
+                    out[i, position[name]] = covariate
+        return out
+
+    def gather(kind: type, values: Sequence[object]) -> dict[str, Array]:
+        return {f.name: np.array([float(getattr(v, f.name)) for v in values]) for f in fields(kind)}
+
+    design = {quantity: matrix(quantity, settings) for quantity in BASES}
+    design["head"] = matrix("matmul_share", [replace(s, precision="16bit") for s in settings])
+    curves = [calibration.curve(s.generation, s.curve_format) for s in settings]
+    columns = {
+        name: np.array([getattr(c, name) for c in curves]) for name in ("max_share", "half_m", "half_n", "half_k")
+    }
+    columns["head"] = np.array([calibration.curve(s.generation, "bf16").max_share for s in settings])
+    return Packed(
+        names=names,
+        design=design,
+        architecture=stack([architecture_of(p.workload.transformer, p.workload.mtp_layers) for p in problems]),
+        hardware=Hardware(**gather(Hardware, [p.hardware for p in problems])),
+        plans=concatenate(list(plans)),
+        job=Job(**gather(Job, [p.job for p in problems])),
+        formats=Formats(**gather(Formats, [p.formats for p in problems])),
+        curves=columns,
+        fused=np.array([float(s.fused_attention) for s in settings]),
+    )

@@ -1,0 +1,331 @@
+"""Measurement rows of training as the engine's own values: workload, cluster, pinned plan, measured figures."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.catalog.shipped import accelerator_id_of, shipped_accelerators, shipped_models, unusable_models
+from app.engine.hardware import Accelerator, Cluster
+from app.engine.training.calibration import FUSED_ATTENTION_YEAR
+from app.engine.training.hardware_arrays import dense_peak
+from app.engine.workload import Adapter, Software, TrainingPlanRequest, TrainingWorkload
+
+METHODS = {
+    "pretrain": "pretrain",
+    "sft": "full_finetune",
+    "lora": "lora",
+    "qlora": "qlora",
+    "dpo": "dpo",
+    "grpo": "grpo",
+}
+PRECISIONS = {
+    "bf16": "bf16",
+    "fp16": "fp16",
+    "tf32": "tf32",
+    "fp32": "fp32",
+    "fp8": "fp8",
+    "fp8-cs": "fp8",
+    "fp8-ds": "fp8",
+    "fp8-rowwise": "fp8",
+    "fp8-sc": "fp8",
+    "fp8-blockwise": "fp8",
+    "mxfp8": "mxfp8",
+    "nvfp4": "nvfp4",
+    "int8": "int8",
+}
+# words in a row's source that name its stack; first hit wins
+STACK_WORDS = (
+    ("simumax", "plain"),
+    ("mosaicml", "llm-foundry"),
+    ("megatron-deepspeed", "megatron-deepspeed"),
+    ("bigscience", "megatron-deepspeed"),
+    ("deepspeed", "deepspeed"),
+    ("colossal", "deepspeed"),
+    ("maxtext", "maxtext"),
+    ("tpu", "maxtext"),
+    ("jax", "jax"),
+    ("neuron", "neuron"),
+    ("habana", "habana"),
+    ("gaudi", "habana"),
+    ("torchtitan", "torchtitan"),
+    ("automodel", "automodel"),
+    ("llm-foundry", "llm-foundry"),
+    ("llm foundry", "llm-foundry"),
+    ("internevo", "pytorch"),
+    ("internlm", "pytorch"),
+    ("metaseq", "fsdp"),
+    ("fsdp", "fsdp"),
+    ("axolotl", "pytorch"),
+    ("trl", "pytorch"),
+    ("megatron-bridge", "megatron-bridge"),
+    ("mlperf", "mlperf"),
+    ("nemo", "nemo"),
+    ("megatron", "megatron"),
+    ("dgx cloud", "nemo"),
+)
+# sequence length where a row states none: what pretraining benchmarks of the time used
+DEFAULT_SEQUENCE, OLD_DEFAULT_SEQUENCE = 4096, 2048
+# tokens in a global batch where a row states none (Llama 2 and 3 pretraining: 4 million)
+DEFAULT_BATCH_TOKENS = 4_194_304
+# mean tokens of a SQuAD sample with its prompt: paragraphs of about 120 words, question and answer
+SQUAD_TOKENS = 250.0
+# FP8 training reached the stacks with Transformer Engine 1.0
+FP8_YEAR = 2023.4
+# Trainium layouts count NeuronCores; chips hold two (Trn1) or eight, in four logical ones (Trn2)
+CORES_PER_CHIP = {"trainium1": 2, "trainium2": 4}
+
+
+class RowRefusedError(ValueError):
+    """A row that cannot be predicted, with the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measurement in the engine's words.
+
+    ``tokens_per_s`` is per accelerator; ``wall_hours`` None where the row has no duration or no amount of work.
+    """
+
+    id: str
+    title: str
+    family: str
+    gpu: str
+    task: str
+    precision: str
+    moe: bool
+    proxy: bool
+    workload: TrainingWorkload
+    cluster: Cluster
+    request: TrainingPlanRequest
+    tokens_per_s: float | None
+    wall_hours: float | None
+    evaluation_hours: float
+    peak_bytes: float | None
+    tokens_total: float | None
+    raw: Mapping[str, Any]
+
+
+def read_rows(path: Path) -> list[Mapping[str, Any]]:
+    """Raw rows of a JSON Lines file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    source = row.get("source") or {}
+    parts = [source.get(k) for k in ("title", "repo_or_site", "path", "version_or_date")] + [row.get("notes")]
+    return " ".join(str(p) for p in parts if p).lower()
+
+
+def _stack(row: Mapping[str, Any]) -> str | None:
+    text = _text(row)
+    return next((stack for word, stack in STACK_WORDS if word in text), None)
+
+
+def _year(row: Mapping[str, Any]) -> float | None:
+    title = str((row.get("source") or {}).get("title", ""))
+    # a paper dates its software, whatever repository carries its table today
+    if paper := re.search(r"et al\.?,? (\d{4})", title):
+        return float(paper.group(1)) + 0.3
+    stated = row.get("software_released_on")
+    if not stated:
+        return None
+    parts = str(stated).split("-")
+    return float(parts[0]) + (float(parts[1]) - 0.5) / 12.0 if len(parts) > 1 else float(parts[0]) + 0.5
+
+
+def _accelerator(row: Mapping[str, Any]) -> Accelerator:
+    try:
+        key = accelerator_id_of(str(row["gpu"]))
+    except KeyError as error:
+        raise RowRefusedError(str(error.args[0])) from None
+    found = shipped_accelerators().get(key)
+    if found is None:
+        raise RowRefusedError(f"accelerator {key} cannot be computed with: the catalog lacks its memory or peaks")
+    return found
+
+
+def _precision(row: Mapping[str, Any], accelerator: Accelerator, year: float | None) -> str:
+    stated = row.get("precision")
+    if stated is None:
+        modern = year is None or year >= FP8_YEAR
+        best = ("fp8", "bf16", "fp16") if modern else ("bf16", "fp16")
+        return next(p for p in best if dense_peak(accelerator, p) is not None)
+    name = str(stated).lower()
+    if name not in PRECISIONS:
+        raise RowRefusedError(f"precision {stated!r} is not a training format the engine knows")
+    return PRECISIONS[name]
+
+
+def _micro_batches(row: Mapping[str, Any]) -> int | None:
+    found = re.search(r"mbc=(\d+)", str(row.get("notes") or ""))
+    return int(found.group(1)) if found else None
+
+
+def _mtp(row: Mapping[str, Any]) -> int:
+    notes = str(row.get("notes") or "").lower()
+    if "w/o mtp" in notes or "without mtp" in notes:
+        return 0
+    if "w/ mtp" in notes or "with mtp" in notes:
+        return 1
+    implied = (row.get("derived") or {}).get("implied_gflops_per_token")
+    # DeepSeek-V3 counts 250 GFLOP a token without its prediction layer and 260 with it
+    return int(implied is not None and row["model"]["family_key"] == "deepseek-v3" and 256.0 < implied < 268.0)
+
+
+def _request(row: Mapping[str, Any], accelerator: Accelerator, batch: int | None) -> TrainingPlanRequest:
+    plan = dict(row.get("parallelism") or {})
+    count, cores = int(row["gpus"]), CORES_PER_CHIP.get(accelerator.id, 1)
+    tensor, data = plan.get("tp"), plan.get("dp")
+    if cores > 1 and tensor:
+        tensor = max(tensor // cores, 1)
+    shard = plan.get("fsdp")
+    sharding = "zero3" if shard and shard > 1 else None
+    if sharding == "zero3" and "shard_grad_op" in _text(row):
+        sharding = "zero2"
+    product = (tensor or 1) * (plan.get("pp") or 1) * (plan.get("cp") or 1)
+    # a stated data degree that does not make up the accelerators counts something else (replicas net of experts)
+    if data and (tensor is None or product * data != count):
+        data = None
+    recompute = str(row.get("recompute") or "")
+    level = next((name for name in ("selective", "full", "none") if recompute.startswith(name)), None)
+    micro = row.get("micro_batch")
+    if micro and batch and micro > batch:
+        micro = None
+    return TrainingPlanRequest(
+        tensor=tensor,
+        pipeline=plan.get("pp"),
+        virtual_pipeline=plan.get("vp"),
+        context=plan.get("cp"),
+        expert=plan.get("ep"),
+        data=data,
+        sharding=sharding,
+        micro_batch_sequences=micro,
+        recompute=level,
+        sequence_parallel=True if "sequence parallel" in recompute else None,
+    )
+
+
+def row_of(row: Mapping[str, Any]) -> Row:
+    """One raw row as the engine's values.
+
+    Raises
+    ------
+    RowRefusedError
+        With the reason.
+    """
+    family = str((row.get("model") or {}).get("family_key"))
+    transformer = shipped_models().get(family)
+    if transformer is None:
+        raise RowRefusedError(unusable_models().get(family, f"model {family!r} is not in the catalog"))
+    accelerator, year = _accelerator(row), _year(row)
+    precision = _precision(row, accelerator, year)
+    task = str(row.get("task") or "pretrain")
+    if task not in METHODS:
+        raise RowRefusedError(f"task {task!r} is not one the engine knows")
+    if not row.get("gpus"):
+        raise RowRefusedError("the row states no number of accelerators")
+    count = int(row["gpus"])
+    old = year is not None and year < FUSED_ATTENTION_YEAR
+    sequence = int(row.get("seq_len") or (OLD_DEFAULT_SEQUENCE if old else DEFAULT_SEQUENCE))
+    request = _request(row, accelerator, row.get("global_batch"))
+    batch = row.get("global_batch") or _default_batch(row, request, count, sequence)
+    moe = any(getattr(g.feed_forward, "experts", 0) for g in transformer.groups)
+    workload = TrainingWorkload(
+        transformer=transformer,
+        method=METHODS[task],
+        tokens=float(row.get("tokens_total") or 1e9),
+        sequence_length=sequence,
+        global_batch_sequences=int(batch),
+        precision=precision,
+        moe_routing=row.get("moe_routing") if moe else None,
+        mtp_layers=_mtp(row) if transformer.mtp_layers else 0,
+        software=Software(stack=_stack(row), released_year=year),
+        adapter=Adapter() if task in ("lora", "qlora") else None,
+        document_tokens=_document(row, task),
+    )
+    cluster = Cluster(accelerator=accelerator, accelerators=count, fabric=None)
+    return _measured(row, workload, cluster, request, moe)
+
+
+def _document(row: Mapping[str, Any], task: str) -> float | None:
+    """NVIDIA's fine-tuning recipes pack SQuAD; MLPerf's long reports fill their sequences, others do not say."""
+    text = _text(row)
+    recipe = any(word in text for word in ("nemo", "megatron-bridge", "dgx cloud", "squad")) and "mlperf" not in text
+    return SQUAD_TOKENS if task in ("sft", "lora") and recipe else None
+
+
+def _default_batch(row: Mapping[str, Any], request: TrainingPlanRequest, count: int, sequence: int) -> int:
+    ranks = max(count // ((request.tensor or 1) * (request.pipeline or 1) * (request.context or 1)), 1)
+    micro = request.micro_batch_sequences or 1
+    if batches := _micro_batches(row):
+        return ranks * micro * batches
+    at_once = ranks * micro
+    return at_once * max(round(DEFAULT_BATCH_TOKENS / sequence / at_once), 1)
+
+
+def _measured(
+    row: Mapping[str, Any], workload: TrainingWorkload, cluster: Cluster, request: TrainingPlanRequest, moe: bool
+) -> Row:
+    measured = row.get("measured") or {}
+    count = cluster.accelerators
+    tokens = float(workload.global_batch_sequences) * workload.sequence_length
+    usable = row.get("usable_for") or ["throughput", "step_time", "time"]
+    rate = measured.get("tokens_per_s_per_gpu")
+    if rate is None and measured.get("tokens_per_s_total"):
+        rate = measured["tokens_per_s_total"] / count
+    if rate is None and measured.get("step_time_s"):
+        rate = tokens / measured["step_time_s"] / count
+    if "throughput" not in usable and "step_time" not in usable:
+        rate = None
+    hours = None
+    if "time" in usable:
+        hours = _hours(measured, count)
+    notes = str(row.get("notes") or "")
+    found = re.search(r"eval time inside the run: median ([\d.]+)", notes)
+    peak = re.search(r"peak allocated ([\d.]+) GiB", notes)
+    return Row(
+        id=str(row["id"]),
+        title=str((row.get("source") or {}).get("title", "unknown")),
+        family=str(row["model"]["family_key"]),
+        gpu=str(row["gpu"]),
+        task=str(row.get("task") or "pretrain"),
+        precision=workload.precision,
+        moe=moe,
+        proxy=bool(row.get("proxy_model")),
+        workload=workload,
+        cluster=cluster,
+        request=request,
+        tokens_per_s=float(rate) if rate else None,
+        wall_hours=hours,
+        evaluation_hours=float(found.group(1)) / 60.0 if found else 0.0,
+        peak_bytes=float(peak.group(1)) * 2.0**30 if peak else None,
+        tokens_total=float(row["tokens_total"]) if row.get("tokens_total") else None,
+        raw=row,
+    )
+
+
+def _hours(measured: Mapping[str, Any], count: int) -> float | None:
+    if measured.get("minutes_to_train"):
+        return float(measured["minutes_to_train"]) / 60.0
+    if measured.get("wall_days"):
+        return float(measured["wall_days"]) * 24.0
+    if measured.get("gpu_hours"):
+        return float(measured["gpu_hours"]) / count
+    return None
+
+
+def readable_rows(raw: Sequence[Mapping[str, Any]]) -> tuple[list[Row], dict[str, str]]:
+    """Rows the engine can take, and the reasons of the others by row id."""
+    rows: list[Row] = []
+    refused: dict[str, str] = {}
+    for index, item in enumerate(raw):
+        try:
+            rows.append(row_of(item))
+        except RowRefusedError as error:
+            refused[str(item.get("id", index))] = str(error)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            refused[str(item.get("id", index))] = f"malformed row: {type(error).__name__}: {error}"
+    return rows, refused
