@@ -1,6 +1,9 @@
 """Refusals of the catalog."""
 
+from datetime import date
+
 from app.catalog.imports.staged import FileError
+from app.catalog.snapshot import Snapshot
 from app.foundation.problems import FieldError, NotFound, Problem
 
 
@@ -43,3 +46,27 @@ def invalid_parameter(name: str, message: str) -> Problem:
     return Problem(
         "validation-failed", message, errors=[FieldError(code="invalid_value", message=message, parameter=name)]
     )
+
+
+def no_rate(snapshot: Snapshot, base: str, quote: str, on: date) -> Problem:
+    """Refuse a conversion for which no rate is known; it is never taken as 1."""
+    known = snapshot.fx.currencies()
+    absent = [code for code in (base, quote) if code not in known]
+    first = snapshot.fx.fixings[0].fixed_on if snapshot.fx.fixings else None
+    reason = f"{', '.join(absent)} is not in the source" if absent else f"the first fixing held is of {first}"
+    return Problem(
+        "fx-unavailable",
+        f"No rate from {base} to {quote} on {on}: {reason}. Import a rate file that has it, or ask for another day.",
+        known=list(known),
+    )
+
+
+def unknown_fact_kind(kind: str, known: list[str]) -> Problem:
+    """Refuse a kind of fact the catalog does not keep."""
+    return Problem("not-found", f"There are no facts of kind {kind[:40]!r}. Known kinds: {', '.join(known)}.")
+
+
+def unknown_accelerator(accelerator_id: str, nearest: list[str]) -> Problem:
+    """Refuse an accelerator id, with the nearest known ones."""
+    hint = f" Did you mean {', '.join(nearest)}?" if nearest else ""
+    return Problem("not-found", f"No accelerator has the id {accelerator_id[:80]!r}.{hint}", nearest=nearest)

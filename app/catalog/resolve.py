@@ -243,12 +243,24 @@ class MissingOffer:
 
 
 def explain_missing(
-    snapshot: Snapshot, provider: str, instance_type: str, region: str, purchase_model: str
+    snapshot: Snapshot,
+    provider: str,
+    instance_type: str,
+    region: str,
+    purchase_model: str,
+    *,
+    term_months: int | None = None,
 ) -> MissingOffer:
     """Separate "not sold there" from "price not known" when no offer matches (infracost#3359)."""
     provider = snapshot.provider_id(provider)
     known = snapshot.offers_of_sku(provider, instance_type)
-    regions = sorted({offer.region for offer in known if offer.purchase_model == purchase_model})
+    regions = sorted(
+        {
+            offer.region
+            for offer in known
+            if offer.purchase_model == purchase_model and term_months in (None, offer.key.term_months)
+        }
+    )
     if regions:
         message = f"{provider} sells {instance_type} ({purchase_model}) in {', '.join(regions)}, not in {region}"
         return MissingOffer(outcome=Outcome.NOT_OFFERED, message=message)

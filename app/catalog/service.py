@@ -3,7 +3,9 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 
 from sqlalchemy import Connection
 
@@ -11,7 +13,7 @@ from app.catalog import errors, repository
 from app.catalog.loading import load_snapshot
 from app.catalog.repository import RevisionInfo
 from app.catalog.seeding import seed as _seed
-from app.catalog.snapshot import Snapshot
+from app.catalog.snapshot import AcceleratorEntry, Snapshot, SoftwareMinimum
 from app.foundation.clock import Clock, SystemClock
 
 # Snapshots kept in the process: the current one, and the few that open quotes are pinned to.
@@ -36,8 +38,13 @@ def current_snapshot(connection: Connection) -> Snapshot:
 
 def snapshot(connection: Connection, revision: int | str | None = None) -> Snapshot:
     """Give a revision by number or public id; None = the newest."""
+    return _snapshot_of(connection, find_revision(connection, revision))
+
+
+def find_revision(connection: Connection, revision: int | str | None) -> RevisionInfo:
+    """Find a revision by number or public id, None = the newest, or refuse."""
     if revision is None:
-        return current_snapshot(connection)
+        return current_revision(connection)
     if isinstance(revision, str) and revision.isascii() and revision.isdigit() and len(revision) < 10:
         revision = int(revision)
     found = (
@@ -47,7 +54,7 @@ def snapshot(connection: Connection, revision: int | str | None = None) -> Snaps
     )
     if found is None:
         raise errors.unknown_revision(revision, current_revision(connection).number)
-    return _snapshot_of(connection, found)
+    return found
 
 
 def _snapshot_of(connection: Connection, revision: RevisionInfo) -> Snapshot:
@@ -82,3 +89,25 @@ def seed(connection: Connection, *, clock: Clock | None = None, actor: str = "se
 def seed_when_empty(connection: Connection) -> RevisionInfo | None:
     """Bring the catalog up to what the package ships, at start; does nothing on every later start."""
     return seed(connection)
+
+
+def find_accelerator(snapshot: Snapshot, accelerator_id: str) -> AcceleratorEntry:
+    """Find an accelerator by id, or refuse with the nearest ids."""
+    found = snapshot.accelerators.get(accelerator_id)
+    if found is None:
+        nearest = get_close_matches(accelerator_id.lower(), list(snapshot.accelerators), n=3, cutoff=0.5)
+        raise errors.unknown_accelerator(accelerator_id, nearest)
+    return found
+
+
+def effective_minima(snapshot: Snapshot, entry: AcceleratorEntry) -> list[SoftwareMinimum]:
+    """Give the oldest software for a part: its architecture's, with its own CUDA minimum where the part states one."""
+    family = entry.architecture.removesuffix(" Ultra").replace("Ada Lovelace", "Ada")
+    minima = [minimum for minimum in snapshot.software if minimum.architecture == family]
+    if entry.min_cuda_toolkit is None:
+        # A later die of the same family (compute capability 10.3) may need newer software than the first.
+        return [] if entry.architecture.endswith(" Ultra") else minima
+    return [
+        replace(minimum, version=entry.min_cuda_toolkit) if minimum.component == "cuda" else minimum
+        for minimum in minima
+    ]

@@ -1,0 +1,95 @@
+"""What every catalog read shares: the revision and day asked for, the entity tag, and pages over a snapshot."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Query, Request, Response
+
+from app.access.dependencies import require_scopes
+from app.catalog import errors, service
+from app.catalog.schemas import Page
+from app.catalog.snapshot import Snapshot
+from app.foundation.conditional import answer_not_modified, strong_etag
+from app.foundation.database import Database
+from app.foundation.pagination import PageRequest, page_request
+
+T = TypeVar("T")
+View = TypeVar("View")
+
+# A year outside this range is a typing error, and PostgreSQL and Python disagree about years past 9999.
+EARLIEST, LATEST = date(2000, 1, 1), date(2100, 1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The snapshot and day of one request."""
+
+    snapshot: Snapshot
+    as_of: date
+    today: date
+
+
+def _day(text: str | None, today: date) -> date:
+    if text is None:
+        return today
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise errors.invalid_parameter("as_of", f"as_of {text[:40]!r} is not a date; write YYYY-MM-DD.") from None
+    if not EARLIEST <= day <= LATEST:
+        raise errors.invalid_parameter("as_of", f"as_of {text} must lie between {EARLIEST} and {LATEST}.")
+    return day
+
+
+async def asked(
+    request: Request,
+    response: Response,
+    principal: Annotated[object, Depends(require_scopes("catalog:read"))],
+    catalog_revision: Annotated[
+        str | None, Query(max_length=64, description="What the catalog believed: a revision id or number.")
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        Query(max_length=40, description="The day whose price is asked for (YYYY-MM-DD); today if left out."),
+    ] = None,
+) -> Asked:
+    """Find the snapshot asked for, and answer 304 when the client holds the same page."""
+    del principal
+    today = request.app.state.clock.now().date()
+    day = _day(as_of, today)
+    database: Database = request.app.state.database
+    snapshot = await database.read(lambda connection: service.snapshot(connection, catalog_revision))
+    etag = strong_etag(
+        f"{snapshot.content_sha256}|{day}|{request.url.path}|{sorted(request.query_params.multi_items())}"
+    )
+    answer_not_modified(request, etag)
+    response.headers["ETag"] = etag
+    return Asked(snapshot=snapshot, as_of=day, today=today)
+
+
+CatalogAsked = Annotated[Asked, Depends(asked)]
+PageAsked = Annotated[PageRequest, Depends(page_request)]
+
+
+def page_of(
+    items: Sequence[T],
+    key: Callable[[T], str],
+    show: Callable[[T], View],
+    page: PageRequest,
+    response: Response,
+    snapshot: Snapshot,
+) -> Page[View]:
+    """Cut one page out of items, in the order of their keys."""
+    ordered = sorted(items, key=key)
+    if page.position is not None:
+        last = str(page.position[0])
+        ordered = [item for item in ordered if key(item) > last]
+    shown, cursor = page.close(ordered[: page.fetch_limit], lambda item: (key(item),), response)
+    return Page(
+        items=[show(item) for item in shown],
+        next_cursor=cursor,
+        catalog_revision=snapshot.revision_id,
+        catalog_revision_number=snapshot.number,
+    )
