@@ -18,6 +18,7 @@ def run(connection: Connection) -> None:
         target_metadata=metadata,
         render_as_batch=connection.dialect.name == "sqlite",
         compare_type=True,
+        user_module_prefix="",
         transactional_ddl=True,
     )
     context.run_migrations()

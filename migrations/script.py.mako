@@ -6,6 +6,7 @@ from alembic import op
 from app.foundation.columns import CanonicalJson, ExactDecimal, UtcDateTime
 from app.foundation.schema_guards import guard_append_only, protect_tenant_table
 ${imports if imports else ""}
+
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 branch_labels = None

@@ -4,6 +4,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,9 +31,9 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """A migrated PostgreSQL database of this test process, dropped at its end."""
+@contextmanager
+def fresh_postgres() -> Iterator[str]:
+    """A new, empty database on the test server, dropped at the end."""
     given = os.environ.get(POSTGRES_SETTING)
     if not given:
         pytest.skip(f"{POSTGRES_SETTING} is not set: no PostgreSQL to test on")
@@ -41,11 +42,19 @@ def postgres_url() -> Iterator[str]:
     admin = url.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
-    test_url = url.set(database=name).render_as_string(hide_password=False)
-    migrate(test_url)
-    yield test_url
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    try:
+        yield url.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(admin, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A migrated PostgreSQL database of this test process."""
+    with fresh_postgres() as url:
+        migrate(url)
+        yield url
 
 
 def _empty_postgres(url: str) -> None:

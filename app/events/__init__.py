@@ -1,0 +1,1 @@
+"""Who hears of it: the outbox, the pull feed, webhooks."""
