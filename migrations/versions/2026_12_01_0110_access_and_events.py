@@ -21,7 +21,7 @@ TENANT_TABLES = (
 )
 
 revision = "2026_12_01_0110"
-down_revision = "2026_11_30_0900"
+down_revision = "2026_12_01_0100"
 branch_labels = None
 depends_on = None
 

@@ -1,7 +1,7 @@
 """Every migration goes up, down and up again with rows in place, and the tables in code are the tables in SQL."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Boolean, Connection, Engine, Integer, MetaData, Numeric, Table, inspect, text
-from sqlalchemy.types import DateTime, LargeBinary
+from sqlalchemy.types import Date, DateTime, LargeBinary
 
 from app.foundation.columns import metadata
 from app.foundation.engines import create_migrator
@@ -56,6 +56,8 @@ def _value(column: Any, number: int) -> Any:
         return b"{}"
     if isinstance(column.type, DateTime):
         return datetime(2026, 1, 1, tzinfo=UTC)
+    if isinstance(column.type, Date):
+        return date(2026, 1, 1)
     if isinstance(column.type, Boolean):
         return True
     if isinstance(column.type, Integer):
