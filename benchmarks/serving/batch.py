@@ -12,8 +12,8 @@ from app.engine.serving.memory import admitted_sequences, serving_memory
 from app.engine.serving.operators import Floats, Operators, PlanArrays, Precisions, build_operators
 from app.engine.serving.plans import routed_experts
 from app.engine.serving.rates import resolve_rates
-from app.engine.serving.regimes import Requests, static_batch_s, steady_state
-from app.engine.serving.step import Rates
+from app.engine.serving.regimes import Requests, lengths_of, static_batch_s, steady_state
+from app.engine.serving.step import Lengths, Rates, costs_of
 from app.engine.transformer import Transformer
 from benchmarks.serving.cases import Case
 
@@ -29,6 +29,7 @@ class Batch:
     operators: Operators
     rates: Rates
     requests: Requests
+    lengths: Lengths
     running: Floats
     asked: Floats
     replicas: Floats
@@ -106,6 +107,7 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
     )  # fmt: skip
     return Batch(
         cases=tuple(cases), operators=Operators(**pad), rates=Rates(**stack_rows(rates, 1.0)), requests=requests,
+        lengths=lengths_of(requests),
         running=column(running), asked=column(asked), replicas=column(replicas),
     )  # fmt: skip
 
@@ -113,13 +115,14 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
 def predict(b: Batch, frontend_s: Floats) -> Predicted:
     """Predict a batch of one regime."""
     regime = b.cases[0].regime
+    costs = costs_of(b.operators, b.rates, b.lengths)
     nothing = np.full(len(b.cases), np.nan)
     if regime == "static":
         waves = np.maximum(b.asked / b.running, 1.0)
-        total, first = static_batch_s(b.operators, b.rates, b.requests, np.minimum(b.running, b.asked), waves)
+        total, first = static_batch_s(costs, b.requests, np.minimum(b.running, b.asked), waves)
         rate = b.asked * b.requests.output / total * b.replicas
         return Predicted(output_tokens_per_s=rate[:, 0], tpot_s=nothing, ttft_s=first[:, 0])
-    steady = steady_state(b.operators, b.rates, b.requests, b.running)
+    steady = steady_state(costs, b.requests, b.running)
     rate = steady.requests_per_s
     out = rate * b.requests.output * b.replicas
     if regime == "offline":

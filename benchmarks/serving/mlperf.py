@@ -7,7 +7,7 @@ import numpy as np
 
 from app.engine.outcome import Infeasible
 from app.engine.serving.calibration import ServingCalibration
-from app.engine.serving.loadcurve import load_curve, random_waits, tpot_at, ttft_at
+from app.engine.serving.loadcurve import load_curve, quantiles_for, random_waits, tpot_at, ttft_at
 from app.engine.serving.replica import prepare
 from app.engine.serving.selection import best_under_objectives
 from app.engine.workload import ServingPlanRequest
@@ -16,8 +16,9 @@ from benchmarks.serving.read import workload_of
 
 # candidate mean input lengths [token]; the one that fits a model's own MLPerf rows best is taken (data README, trap 5)
 PROMPTS = (128.0, 192.0, 256.0, 384.0, 512.0, 768.0, 1024.0, 1536.0, 2048.0, 3072.0, 4096.0, 6144.0, 8192.0, 12288.0)
-# engines are pushed to their latency limit, not to a planned utilisation
-FULL = 1.0
+# submitters push to the latency limit, not to a planned utilisation; a finer ladder finds it
+PUSHED_UTILIZATION = 0.98
+POINTS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ def predict_system(case: Case, calibration: ServingCalibration, prompt: float) -
     replicas = prepare(work, case.accelerator, None, request, calibration, case.accelerators)
     if isinstance(replicas, Infeasible):
         return replicas.message
-    curve = load_curve(replicas)
+    curve = load_curve(replicas, POINTS)
     size = replicas.size[:, 0]
     copies = np.floor(case.accelerators / size)
     if case.regime != "server":
@@ -47,7 +48,7 @@ def predict_system(case: Case, calibration: ServingCalibration, prompt: float) -
         column = int(np.argmax(curve.rate[best]))
         running = curve.running[best, column]
     else:
-        _, rate = best_under_objectives(work, replicas, curve, 1.0)
+        _, rate = best_under_objectives(work, replicas, curve, 1.0, PUSHED_UTILIZATION)
         if not rate.max() > 0.0:
             rate = curve.rate[:, 0]
         total = copies * rate
@@ -55,11 +56,11 @@ def predict_system(case: Case, calibration: ServingCalibration, prompt: float) -
         running = float(np.interp(rate[best], np.maximum.accumulate(curve.rate[best]), curve.running[best]))
         column = int(np.argmin(np.abs(curve.running[best] - running)))
     waits = random_waits(work, curve, curve.rate, curve.rate.max(axis=1, keepdims=True), replicas.cap)
-    nan = float("nan")
+    mean = quantiles_for(work, (float("nan"),))
     return SystemFigures(
         output_tokens_per_s=float(total[best]) * case.output,
-        tpot_s=float(tpot_at(work, curve, 1.0, nan)[best, column]),
-        ttft_s=float(ttft_at(work, curve, waits, replicas.frontend_s, nan)[best, column]),
+        tpot_s=float(tpot_at(work, curve, 1.0, mean)[best, column]),
+        ttft_s=float(ttft_at(curve, waits, replicas.frontend_s, mean)[best, column]),
     )
 
 

@@ -8,7 +8,7 @@ OTHER_STACKS = ("stack=deepspeed", "stack=optimum-habana")
 UNMEASURED = ("vendor=AMD", "vendor=Intel")
 FAMILIES = ("family=Ampere", "family=Ada", "family=Hopper", "family=Blackwell")
 FORMATS = ("format=fp8", "format=nvfp4", "format=mxfp4", "format=bf16", "format=int4")
-EARLY_AMD = "early=True,vendor=AMD"
+EARLY_AMD = "early=True,vendor=AMD,format=bf16"
 
 # quantity, standard deviation of the log effect, keys
 _TABLE: tuple[tuple[str, float, tuple[str, ...]], ...] = (

@@ -1,22 +1,21 @@
 """From the chosen plan at its load to the result: latency statistics, breakdowns, intervals."""
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from app.engine.interval import band_around
 from app.engine.outcome import Band, Latency, ServingResult
 from app.engine.serving.calibration import ServingCalibration
-from app.engine.serving.loadcurve import LoadCurve, Waits, e2e_at, random_waits, tpot_at, ttft_at
-from app.engine.serving.memory import sequence_bytes
+from app.engine.serving.loadcurve import LoadCurve, Waits, quantiles_for, random_waits
 from app.engine.serving.operators import Floats
 from app.engine.serving.regimes import Steady, steady_state
 from app.engine.serving.replica import Replicas, take
-from app.engine.serving.selection import Choice, no_waits
+from app.engine.serving.selection import Choice, figure_at, no_waits
 from app.engine.workload import ServingPlan, ServingPlanRequest, ServingWorkload
 
-PERCENTILES = (50.0, 95.0, 99.0)
+# the mean, then the reported percentiles
+PERCENTILES = (math.nan, 50.0, 95.0, 99.0)
 # width where the calibration file holds no residuals of a class
 NO_RESIDUALS = (-0.7, 0.7)
 
@@ -39,10 +38,11 @@ def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady, Re
     ----------
     1. :func:`app.engine.serving.regimes.steady_state`.
     """
-    rows = [choice.row]
-    o, r, q = take(replicas.operators, rows), take(replicas.rates, rows), take(replicas.requests, rows)
+    costs, q = replicas.costs, replicas.requests
+    if len(replicas.plans) > 1:
+        costs, q = take(costs, [choice.row]), take(q, [choice.row])
     running = np.array([[max(choice.running, 1.0)]])
-    steady = steady_state(o, r, q, running)
+    steady = steady_state(costs, q, running)
     curve = LoadCurve(
         running=running, rate=steady.requests_per_s, iteration_s=steady.iteration_s,
         first_token_s=steady.first_token_s, work_s=steady.prefill_s, step_s=steady.decode_s,
@@ -51,44 +51,33 @@ def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady, Re
     return curve, steady, replicas
 
 
-def _latency(
-    calibration: ServingCalibration, metric: str, evidence: str, mean: float, tail: Mapping[float, float]
-) -> Latency:
-    return Latency(
-        mean=band(calibration, metric, evidence, mean),
-        p50=tail[50.0],
-        p95=max(tail[95.0], tail[50.0]),
-        p99=max(tail[99.0], tail[95.0], tail[50.0]),
-    )
+def _latency(calibration: ServingCalibration, metric: str, evidence: str, values: Floats) -> Latency:
+    mean, p50, p95, p99 = (float(v) for v in values[: len(PERCENTILES)])
+    return Latency(mean=band(calibration, metric, evidence, mean), p50=p50, p95=max(p95, p50), p99=max(p99, p95, p50))
 
 
 def _shares(steady: Steady) -> dict[str, float]:
     """Shares of engine time by cause, decode and prefill iterations weighted by the time they take."""
-    times = steady.times
-    decode = {name: float(v[0, 0]) for name, v in times.shares().items()}
-    extra = np.maximum(times.total[:, 1] - times.total[:, 0], 1e-30)[0]
+    decode, mixed = steady.times.of(0), steady.times.of(1)
+    whole, added = sum(decode.values()), sum(mixed.values()) - sum(decode.values())
     prefill_share = float(1.0 - steady.decode_s[0, 0] / steady.iteration_s[0, 0])
-    out = {}
-    for name in decode:
-        values: Floats = getattr(times, name)
-        added = max(float(values[0, 1] - values[0, 0]), 0.0) / float(extra)
-        out[name] = decode[name] * (1.0 - prefill_share) + added * prefill_share
+    out = {
+        name: value / whole * (1.0 - prefill_share) + max(mixed[name] - value, 0.0) / max(added, 1e-30) * prefill_share
+        for name, value in decode.items()
+    }
     total = sum(out.values())
     return {name: value / total for name, value in out.items()}
 
 
 def _memory(replicas: Replicas, choice: Choice) -> dict[str, float]:
     """Bytes of the fullest accelerator by owner; they add to its memory."""
-    row = [choice.row]
-    o, m, q = take(replicas.operators, row), take(replicas.memory, row), take(replicas.requests, row)
-    context = q.prompt + q.cached + 0.5 * q.output
-    held = float((sequence_bytes(o, context) / o.data)[0, 0]) * max(choice.running, 1.0)
-    held = min(held, float(m.cache[0, 0]))
+    row, m = choice.row, replicas.memory
+    held = min(replicas.sequence_bytes[row, 0] * max(choice.running, 1.0), m.cache[row, 0])
     parts = {
-        "weights": float(m.weights[0, 0]),
-        "cache": held,
-        "workspace": float(m.workspace[0, 0]),
-        "reserve": float(m.reserve[0, 0]),
+        "weights": float(m.weights[row, 0]),
+        "cache": float(held),
+        "workspace": float(m.workspace[row, 0]),
+        "reserve": float(m.reserve[row, 0]),
     }
     parts["headroom"] = m.total - sum(parts.values())
     return parts
@@ -126,23 +115,17 @@ def answer(
     highest = np.array([[choice.highest_rate]])
     waits = random_waits(workload, curve, rate, highest, cap) if open_loop else _closed_waits(curve, choice)
     evidence = calibration.evidence_class(replicas.situation.accelerator, workload.weights_precision)
-    nan = float("nan")
     served = float(rate[0, 0]) if open_loop else float(steady.requests_per_s[0, 0])
     requests_per_s = served * choice.replicas
     frontend = replicas.frontend_s
 
-    def at(kind: str, percentile: float) -> float:
-        if kind == "ttft":
-            return float(ttft_at(workload, curve, waits, frontend, percentile)[0, 0])
-        if kind == "tpot":
-            return float(tpot_at(workload, curve, accepted, percentile)[0, 0])
-        return float(e2e_at(workload, curve, waits, frontend, accepted, percentile)[0, 0])
-
-    stats = {
-        kind: _latency(calibration, kind, evidence, at(kind, nan), {p: at(kind, p) for p in PERCENTILES})
-        for kind in ("ttft", "tpot", "e2e")
+    asked_at = tuple(o.percentile for o in workload.objectives)
+    at = quantiles_for(workload, (*PERCENTILES, *asked_at))
+    figures = {
+        kind: figure_at(kind, workload, curve, waits, frontend, accepted, at)[0] for kind in ("ttft", "tpot", "e2e")
     }
-    met = all(at(o.metric, o.percentile) <= o.seconds for o in workload.objectives)
+    met = all(figures[o.metric][len(PERCENTILES) + i] <= o.seconds for i, o in enumerate(workload.objectives))
+    stats = {kind: _latency(calibration, kind, evidence, values) for kind, values in figures.items()}
     shares = _shares(steady)
     plan = replicas.plans[choice.row]
     pinned = all(value is not None for value in (request.tensor, request.pipeline, request.data))

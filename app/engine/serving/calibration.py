@@ -55,7 +55,7 @@ class EngineConventions:
 
 # experts from which a layer counts as fine-grained; DeepSeek-AI, "DeepSeekMoE", 2024 (64 routed experts)
 FINE_EXPERTS = 64
-# vLLM on ROCm had no tuned skinny matmuls before 2025; ROCm 6.3 release notes (AITER, hipBLASLt tuning)
+# vLLM on ROCm had no tuned 16-bit skinny matmuls before 2025; ROCm 6.3 release notes (AITER, hipBLASLt tuning)
 EARLY = 2025.0
 
 
@@ -84,7 +84,7 @@ class Situation:
             f"format={weights}",
             f"stack={self.stack}",
             f"stack={self.stack},vendor={vendor}",
-            f"early={self.released_year < EARLY},vendor={vendor}",
+            f"early={self.released_year < EARLY},vendor={vendor},format={weights}",
             f"stack={self.stack},format={weights}",
             f"experts={self.grain}",
             f"experts={self.grain},format={weights}",
@@ -92,7 +92,7 @@ class Situation:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ServingCalibration:
     """The shipped parameter file of the serving engine.
 

@@ -63,7 +63,8 @@ def search_disaggregated(
         return replicas
     accepted = accepted_tokens(workload.speculative_tokens, workload.speculative_acceptance)
     prefill = _prefill_alone_s(replicas, replicas.requests)
-    decoders = replace(replicas, requests=_without_prefill(replicas.requests))
+    without = _without_prefill(replicas.requests)
+    decoders = replace(replicas, requests=without)
     total_decode = stages[1]
     curve = load_curve(decoders)
     width = int(replicas.size[0, 0])
@@ -91,7 +92,9 @@ def _merge(
     first = replicas.frontend_s + float(prefill[row, 0]) + transfer
     mean_wait = float(wait[0, 0])
     busy = np.array([[min(served / prefill_rate, 0.999)]])
-    tail = {p: first + mean_wait * float(tail_factor(p, busy)[0, 0]) for p in (50.0, 95.0, 99.0)}
+    tail = {
+        p: first + mean_wait * float(tail_factor(np.array([1.0 - p / 100.0]), busy)[0, 0]) for p in (50.0, 95.0, 99.0)
+    }
     evidence = result.evidence_class
     ttft = Latency(
         mean=band(calibration, "ttft", evidence, first + mean_wait), p50=tail[50.0], p95=tail[95.0], p99=tail[99.0]
@@ -122,7 +125,7 @@ def _prefill_alone_s(replicas: Replicas, requests: Requests) -> Floats:
     """Time of one prompt on an otherwise idle replica [s]."""
     one = np.ones_like(replicas.size)
     alone = replace(requests, output=one)
-    total, _ = static_batch_s(replicas.operators, replicas.rates, alone, one, one)
+    total, _ = static_batch_s(replicas.costs, alone, one, one)
     return total
 
 

@@ -1,10 +1,13 @@
 """Every plan at a ladder of batch sizes: rate, iteration time and first-token time, and latency at percentiles."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from app.engine.serving.lengths import log_spread, quantile_ratio, variation_squared
+from app.engine.serving.lengths import quantile_ratio, variation_squared
 from app.engine.serving.operators import Floats
 from app.engine.serving.queueing import (
     HIGHEST_UTILIZATION,
@@ -15,7 +18,7 @@ from app.engine.serving.queueing import (
 )
 from app.engine.serving.regimes import steady_state
 from app.engine.serving.replica import Replicas, take
-from app.engine.workload import ServingWorkload
+from app.engine.workload import Lengths, ServingWorkload
 
 # batch sizes per plan between one request and the cap, evenly in the logarithm
 POINTS = 10
@@ -72,13 +75,11 @@ def load_curve(replicas: Replicas, points: int = POINTS) -> LoadCurve:
     plans = len(replicas.plans)
     rungs = np.linspace(0.0, 1.0, points)[None, :]
     running = np.maximum(replicas.cap**rungs, 1.0)
-    rows = np.repeat(np.arange(plans), points)
-    steady = steady_state(
-        take(replicas.operators, rows),
-        take(replicas.rates, rows),
-        take(replicas.requests, rows),
-        running.reshape(-1, 1),
-    )
+    costs, requests = replicas.costs, replicas.requests
+    if plans > 1:  # one plan broadcasts over its points
+        rows = np.repeat(np.arange(plans), points)
+        costs, requests = take(costs, rows), take(requests, rows)
+    steady = steady_state(costs, requests, running.reshape(-1, 1))
     shape = (plans, points)
     return LoadCurve(
         running=running,
@@ -120,16 +121,62 @@ def random_waits(workload: ServingWorkload, curve: LoadCurve, rate: Floats, high
     )
 
 
-def ttft_at(workload: ServingWorkload, curve: LoadCurve, waits: Waits, frontend_s: float, percentile: float) -> Floats:
-    """Time to first token at a percentile [s]; the mean for ``percentile`` NaN.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """What a set of percentiles means for lengths and waits; arrays ``(percentiles,)``, the mean where NaN was asked.
 
     Parameters
     ----------
-    workload : ServingWorkload
+    prompt_excess, output_excess : array [1]
+        Length at the percentile over the mean length, less one.
+    normal : array [1]
+        Standard normal quantile.
+    survival : array [1]
+        Share of requests beyond the percentile; NaN for the mean.
+    """
+
+    prompt_excess: Floats
+    output_excess: Floats
+    normal: Floats
+    survival: Floats
+
+
+@lru_cache(maxsize=1024)
+def quantiles_of(prompt: Lengths, output: Lengths, percentiles: tuple[float, ...]) -> Quantiles:
+    """Quantiles of lengths and of the normal distribution at some percentiles [%]; NaN asks for the mean.
+
+    References
+    ----------
+    1. Abramowitz and Stegun, section 26.2.
+    """
+    mean = [math.isnan(p) for p in percentiles]
+
+    def each(value: Callable[[float], float]) -> Floats:
+        return np.array([0.0 if m else value(p) for p, m in zip(percentiles, mean, strict=True)])
+
+    return Quantiles(
+        prompt_excess=each(lambda p: quantile_ratio(prompt, p) - 1.0),
+        output_excess=each(lambda p: quantile_ratio(output, p) - 1.0),
+        normal=each(normal_quantile),
+        survival=np.array([1.0 - p / 100.0 for p in percentiles]),
+    )
+
+
+def quantiles_for(workload: ServingWorkload, percentiles: tuple[float, ...]) -> Quantiles:
+    """Quantiles of a workload's lengths at some percentiles [%]."""
+    return quantiles_of(workload.input_tokens, workload.output_tokens, percentiles)
+
+
+def ttft_at(curve: LoadCurve, waits: Waits, frontend_s: float, at: Quantiles) -> Floats:
+    """Time to first token at some percentiles [s].
+
+    Parameters
+    ----------
     curve : LoadCurve
     waits : Waits
     frontend_s : float [s]
-    percentile : float [%]
+    at : Quantiles
+        One percentile for a curve of many points, or several for a curve of one point.
 
     Returns
     -------
@@ -146,15 +193,13 @@ def ttft_at(workload: ServingWorkload, curve: LoadCurve, waits: Waits, frontend_
     """
     wait = waits.admission_s + waits.prefill_s
     mean = frontend_s + 0.5 * curve.step_s + curve.first_token_s + wait
-    if np.isnan(percentile):
-        return mean
-    own = curve.first_token_s * (quantile_ratio(workload.input_tokens, percentile) - 1.0)
-    queue = wait * (tail_factor(percentile, waits.busy) - 1.0)
-    return np.asarray(np.maximum(mean + _signed_quadrature(own, queue), frontend_s + curve.step_s))
+    own = curve.first_token_s * at.prompt_excess
+    queue = wait * (tail_factor(at.survival, waits.busy) - 1.0)
+    return np.asarray(np.maximum(mean + signed_quadrature(own, queue), frontend_s + curve.step_s))
 
 
-def tpot_at(workload: ServingWorkload, curve: LoadCurve, accepted: float, percentile: float) -> Floats:
-    """Time per output token of a request at a percentile [s]; the mean for ``percentile`` NaN.
+def tpot_at(workload: ServingWorkload, curve: LoadCurve, accepted: float, at: Quantiles) -> Floats:
+    """Time per output token of a request at some percentiles [s].
 
     Notes
     -----
@@ -165,40 +210,34 @@ def tpot_at(workload: ServingWorkload, curve: LoadCurve, accepted: float, percen
     ----------
     1. Kingman, "Poisson Processes", 1993. 2. Agrawal et al., "Sarathi-Serve", 2024 (generation stalls).
     """
-    mean = curve.iteration_s / accepted
-    if np.isnan(percentile):
-        return mean
-    z = normal_quantile(percentile)
-    slope = (curve.iteration_s - curve.idle_step_s) / np.maximum(curve.running, 1.0)
-    crowd = slope * np.sqrt(curve.running)
-    steps = np.maximum(workload.output_tokens.mean / accepted, 1.0)
-    stall = np.sqrt(np.maximum(curve.iteration_s - curve.step_s, 0.0) * curve.work_s / steps)
-    return np.asarray(np.maximum(mean + z * np.sqrt(crowd * crowd + stall * stall) / accepted, curve.step_s / accepted))
+    crowd = (curve.iteration_s - curve.idle_step_s) / np.sqrt(np.maximum(curve.running, 1.0))
+    steps = max(workload.output_tokens.mean / accepted, 1.0)
+    stall = np.maximum(curve.iteration_s - curve.step_s, 0.0) * curve.work_s / steps
+    spread = at.normal * np.sqrt(crowd * crowd + stall)
+    return np.asarray(np.maximum(curve.iteration_s + spread, curve.step_s) / accepted)
 
 
 def e2e_at(
-    workload: ServingWorkload, curve: LoadCurve, waits: Waits, frontend_s: float, accepted: float, percentile: float
+    workload: ServingWorkload, curve: LoadCurve, waits: Waits, frontend_s: float, accepted: float, at: Quantiles
 ) -> Floats:
-    """End-to-end time of a request at a percentile [s]; the mean for ``percentile`` NaN.
+    """End-to-end time of a request at some percentiles [s].
 
     References
     ----------
     1. Little 1961. 2. Kleinrock 1975.
     """
-    nan = float("nan")
-    first = ttft_at(workload, curve, waits, frontend_s, nan)
-    tokens = np.maximum(workload.output_tokens.mean - 1.0, 0.0)
-    body = tokens * tpot_at(workload, curve, accepted, nan)
-    if np.isnan(percentile):
-        return np.asarray(first + body)
-    own = (
-        body * (quantile_ratio(workload.output_tokens, percentile) - 1.0) if log_spread(workload.output_tokens) else 0.0
-    )
-    queue = ttft_at(workload, curve, waits, frontend_s, percentile) - first
-    return np.asarray(np.maximum(first + body + _signed_quadrature(np.asarray(own), queue), first * 0.0))
+    first = frontend_s + 0.5 * curve.step_s + curve.first_token_s + waits.admission_s + waits.prefill_s
+    body = max(workload.output_tokens.mean - 1.0, 0.0) * curve.iteration_s / accepted
+    queue = ttft_at(curve, waits, frontend_s, at) - first
+    return np.asarray(np.maximum(first + body + signed_quadrature(body * at.output_excess, queue), curve.step_s))
 
 
-def _signed_quadrature(a: Floats, b: Floats) -> Floats:
-    """Sum of two deviations of independent causes, keeping their direction."""
-    square = np.sign(a) * a * a + np.sign(b) * b * b
+def signed_quadrature(a: Floats, b: Floats) -> Floats:
+    """Sum of two deviations of independent causes, keeping their direction.
+
+    References
+    ----------
+    1. Variances of independent causes add.
+    """
+    square = a * np.abs(a) + b * np.abs(b)
     return np.asarray(np.sign(square) * np.sqrt(np.abs(square)))

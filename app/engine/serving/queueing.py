@@ -66,12 +66,13 @@ def prefill_wait_s(rate: Floats, work_s: Floats, variation_squared: float) -> Fl
     return np.asarray(rho * work_s * 0.5 * (1.0 + variation_squared) / (1.0 - rho))
 
 
-def tail_factor(percentile: float, busy: Floats) -> Floats:
+def tail_factor(survival: Floats, busy: Floats) -> Floats:
     """Wait at a percentile over the mean wait, for an exponential tail behind the chance of no wait [1].
 
     Parameters
     ----------
-    percentile : float [%]
+    survival : array [1]
+        Share of requests that wait longer; NaN for the mean.
     busy : array [1]
         Probability that a request waits at all.
 
@@ -84,7 +85,7 @@ def tail_factor(percentile: float, busy: Floats) -> Floats:
     1. Kleinrock, "Queueing Systems", volume 1, 1975 (M/M/c waiting-time distribution).
     """
     share = np.clip(busy, 1e-9, 1.0)
-    return np.asarray(np.maximum(np.log(share / (1.0 - percentile / 100.0)), 0.0) / share)
+    return np.asarray(np.where(np.isnan(survival), 1.0, np.maximum(np.log(share / survival), 0.0) / share))
 
 
 def normal_quantile(percentile: float) -> float:

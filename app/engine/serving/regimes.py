@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.engine.serving.operators import Floats, Operators
-from app.engine.serving.step import Iteration, Rates, StepTime, step_seconds
+from app.engine.serving.operators import Floats
+from app.engine.serving.step import Costs, Lengths, StepTime, step_seconds
 
 # a draft token costs about a layer and the head, against all layers of a verification step; the multi-token-prediction
 # layer of DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 2.2
 DRAFT_LAYERS = 2.0
 # rounds of the fixed point between batch and iteration time; it contracts by the prefill share of the time each round
-ROUNDS = 3
+ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,26 +76,26 @@ class Steady:
     times: StepTime
 
 
-def _cases(requests: Requests, decoding: Floats, chunk: Floats) -> Iteration:
-    """A pure decode iteration and one with a chunk of prefill, side by side."""
-    zero = np.zeros_like(decoding)
-    context = requests.cached + requests.prompt + requests.output * 0.5
-    return Iteration(
-        sequences=np.concatenate([decoding, decoding], axis=1),
-        tokens_per_sequence=1.0 + requests.draft,
-        context=context,
-        prefill_tokens=np.concatenate([zero, chunk], axis=1),
+def lengths_of(requests: Requests) -> Lengths:
+    """Lengths as the iteration's costs see them: half of the output is in the cache on average.
+
+    References
+    ----------
+    1. Agrawal et al., "Vidur", 2024.
+    """
+    return Lengths(
+        context=requests.cached + requests.prompt + requests.output * 0.5,
         prompt=requests.prompt + 2.0 * requests.cached,
+        tokens_per_sequence=1.0 + requests.draft,
     )
 
 
-def steady_state(o: Operators, r: Rates, requests: Requests, running: Floats) -> Steady:
+def steady_state(c: Costs, requests: Requests, running: Floats) -> Steady:
     """Steady state with a given number of requests in the engine (prefilling or decoding).
 
     Parameters
     ----------
-    o : Operators
-    r : Rates
+    c : Costs
     requests : Requests
     running : array (plans, 1) [request]
 
@@ -106,7 +106,8 @@ def steady_state(o: Operators, r: Rates, requests: Requests, running: Floats) ->
     Notes
     -----
     Little's law over the cycle of a request: ``running = rate x (first_token + steps x iteration)``; an iteration lasts
-    a decode step plus the prefill work of the other requests that arrives meanwhile.
+    a decode step plus the prefill work of the other requests that arrives meanwhile. A prompt passes the pipeline
+    stages one after the other: its latency is that of all of them, its work that of one.
 
     References
     ----------
@@ -119,13 +120,13 @@ def steady_state(o: Operators, r: Rates, requests: Requests, running: Floats) ->
     for _ in range(ROUNDS):
         flow = decoding / steps * requests.prompt
         chunk = np.minimum(requests.chunk, np.maximum(flow, requests.prompt))
-        times = step_seconds(o, r, _cases(requests, decoding, chunk))
+        sequences = np.concatenate([decoding, decoding], axis=1)
+        times = step_seconds(c, sequences, np.concatenate([decoding * 0.0, chunk], axis=1))
         total = times.total
-        draft = total[:, :1] * (requests.draft * DRAFT_LAYERS / o.layers)
+        draft = total[:, :1] * (requests.draft * DRAFT_LAYERS / c.layers)
         decode, mixed = total[:, :1] + draft, total[:, 1:] + draft
-        work = (mixed - decode) * requests.prompt / chunk / o.pipeline
-        own = mixed * np.maximum(requests.prompt / requests.chunk, 1.0)
-        own = np.where(chunk > requests.prompt, decode + (mixed - decode) * requests.prompt / chunk, own)
+        work = (mixed - decode) * requests.prompt / chunk
+        own = decode * np.maximum(requests.prompt / requests.chunk, 1.0) + work * c.pipeline
         spread = (1.0 - requests.together) * decoding * others
         iteration = decode + work / steps * (spread + requests.together * 0.5 * (running - batch))
         decoding = running / (1.0 + own / (steps * iteration))
@@ -169,12 +170,12 @@ def burst_wait_s(requests: Requests, running: Floats, work: Floats) -> Floats:
     return np.asarray(requests.together * (0.5 * (running + batch) - 1.0) * work)
 
 
-def static_batch_s(o: Operators, r: Rates, requests: Requests, batch: Floats, waves: Floats) -> tuple[Floats, Floats]:
+def static_batch_s(c: Costs, requests: Requests, batch: Floats, waves: Floats) -> tuple[Floats, Floats]:
     """Latency of a batch that starts together and ends together, and the time to its first token [s].
 
     Parameters
     ----------
-    o, r : Operators, Rates
+    c : Costs
     requests : Requests
     batch : array (plans, 1) [sequence]
         Sequences at a time.
@@ -193,18 +194,7 @@ def static_batch_s(o: Operators, r: Rates, requests: Requests, batch: Floats, wa
     total = batch * requests.prompt
     chunk = np.minimum(np.maximum(requests.chunk, requests.prompt), total)
     zero = np.zeros_like(batch)
-    decode = step_seconds(
-        o, r, Iteration(
-            sequences=batch, tokens_per_sequence=1.0 + requests.draft,
-            context=requests.cached + requests.prompt + requests.output * 0.5, prefill_tokens=zero,
-            prompt=requests.prompt,
-        ),
-    ).total  # fmt: skip
-    prefill = step_seconds(
-        o, r, Iteration(
-            sequences=zero, tokens_per_sequence=1.0 + requests.draft, context=requests.prompt,
-            prefill_tokens=chunk, prompt=requests.prompt + 2.0 * requests.cached,
-        ),
-    ).total  # fmt: skip
-    first = prefill * (total / chunk - 1.0) / o.pipeline + prefill
+    both = step_seconds(c, np.concatenate([batch, zero], axis=1), np.concatenate([zero, chunk], axis=1)).total
+    decode, prefill = both[:, :1], both[:, 1:]
+    first = prefill * (total / chunk + (c.pipeline - 1.0) / c.pipeline)
     return waves * (first + (steps - 1.0) * decode), first

@@ -17,14 +17,14 @@ from app.engine.serving.memory import ServingMemory, admitted_sequences, sequenc
 from app.engine.serving.operators import Floats, Operators, Precisions, build_operators, checkpoint_precisions
 from app.engine.serving.plans import enumerate_plans, plan_arrays, routed_experts
 from app.engine.serving.rates import resolve_rates
-from app.engine.serving.regimes import Requests
+from app.engine.serving.regimes import Requests, lengths_of
 from app.engine.serving.speculation import accepted_tokens
-from app.engine.serving.step import Rates
+from app.engine.serving.step import Costs, costs_of
 from app.engine.transformer import Transformer
 from app.engine.workload import ServingPlanRequest, ServingWorkload
 
 Plan = tuple[int, int, int, int]
-T = TypeVar("T", Operators, Rates, Requests, ServingMemory)
+T = TypeVar("T", Operators, Costs, Requests, ServingMemory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,8 @@ class Replicas:
     ----------
     cap : array [request]
         Requests the engine runs at most: room in the cache, and the batch cap.
+    sequence_bytes : array [byte]
+        Mean cache of one decoding request on one accelerator.
     size : array
         Accelerators of one replica.
     """
@@ -43,13 +45,19 @@ class Replicas:
     engine: EngineConventions
     plans: tuple[Plan, ...]
     operators: Operators
-    rates: Rates
+    costs: Costs
     memory: ServingMemory
     requests: Requests
     cap: Floats
     cache_tokens: Floats
+    sequence_bytes: Floats
     size: Floats
     frontend_s: float
+
+
+_ARRAY_FIELDS: dict[type[Any], tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind)) for kind in (Operators, Costs, Requests, ServingMemory)
+}
 
 
 def take(value: T, rows: Sequence[int] | NDArray[np.intp]) -> T:
@@ -61,10 +69,10 @@ def take(value: T, rows: Sequence[int] | NDArray[np.intp]) -> T:
     """
     index = np.asarray(rows, dtype=np.intp)
     picked: dict[str, Any] = {}
-    for field in fields(value):
-        array = getattr(value, field.name)
-        picked[field.name] = array[index] if isinstance(array, np.ndarray) else array
-    return replace(value, **picked)
+    for name in _ARRAY_FIELDS[type(value)]:
+        array = getattr(value, name)
+        picked[name] = array.take(index, axis=0) if isinstance(array, np.ndarray) else array
+    return type(value)(**picked)
 
 
 @lru_cache(maxsize=512)
@@ -129,10 +137,32 @@ def prepare(
     -------
     Replicas or Infeasible
 
+    Notes
+    -----
+    Kept per workload (without its load), hardware, request and calibration: prices and loads change more often.
+
     References
     ----------
     1. Kwon et al. 2023 (memory). 2. Pope et al. 2022 (plans).
     """
+    closed = workload.concurrency is not None
+    shape = replace(
+        workload,
+        requests_per_s=None,
+        concurrency=1.0 if closed else None,
+        offline=False,
+        peak_to_mean=1.0,
+        objectives=(),
+    )
+    return _prepared(shape, accelerator, fabric, request, calibration, most_accelerators)
+
+
+@lru_cache(maxsize=4096)
+def _prepared(
+    workload: ServingWorkload, accelerator: Accelerator, fabric: Fabric | None, request: ServingPlanRequest,
+    calibration: ServingCalibration, most_accelerators: int | None,
+) -> Replicas | Infeasible:  # fmt: skip
+    """:func:`prepare` without what does not matter to it: the load and the objectives."""
     precisions = precisions_of(workload)
     if accelerator.dense_peaks.bf16 is None and accelerator.dense_peaks.fp16 is None:
         return Infeasible(
@@ -163,11 +193,13 @@ def prepare(
     operators = take(operators, kept)
     cap = np.maximum(np.minimum(room, batch_cap)[kept], 1.0)
     tokens = room[kept] * mean
+    requests = _requests(workload, operators, chunk, calibration.burst(False))
     return Replicas(
         situation=situation, engine=engine, plans=tuple(plans[i] for i in kept), operators=operators,
-        rates=resolve_rates(calibration, situation, operators, fabric), memory=take(memory, kept),
-        requests=_requests(workload, operators, chunk, calibration.burst(False)),
+        costs=costs_of(operators, resolve_rates(calibration, situation, operators, fabric), lengths_of(requests)),
+        memory=take(memory, kept), requests=requests,
         cap=np.floor(cap), cache_tokens=tokens,
+        sequence_bytes=sequence_bytes(operators, lengths_of(requests).context) / operators.data,
         size=operators.tensor * operators.pipeline * operators.data,
         frontend_s=calibration.value("frontend_s", situation),
     )  # fmt: skip

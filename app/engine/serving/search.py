@@ -8,10 +8,11 @@ from app.engine.hardware import Accelerator, Fabric
 from app.engine.outcome import Infeasible, ServingResult
 from app.engine.serving.answer import answer
 from app.engine.serving.calibration import ServingCalibration
-from app.engine.serving.loadcurve import LoadCurve, e2e_at, load_curve, random_waits, tpot_at, ttft_at
+from app.engine.serving.loadcurve import LoadCurve, load_curve, quantiles_for, random_waits
+from app.engine.serving.operators import Floats
 from app.engine.serving.queueing import is_percentile
 from app.engine.serving.replica import Replicas, check_workload, prepare
-from app.engine.serving.selection import choose, no_waits, objectives_hold
+from app.engine.serving.selection import choose, figure_at, no_waits, objectives_hold
 from app.engine.serving.speculation import accepted_tokens
 from app.engine.workload import ServingPlanRequest, ServingWorkload
 
@@ -157,10 +158,6 @@ def _floor(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, acce
 
 def _single(
     workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float, metric: str, percentile: float
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    waits = no_waits(curve)
-    if metric == "ttft":
-        return ttft_at(workload, curve, waits, replicas.frontend_s, percentile)[:, 0]
-    if metric == "tpot":
-        return tpot_at(workload, curve, accepted, percentile)[:, 0]
-    return e2e_at(workload, curve, waits, replicas.frontend_s, accepted, percentile)[:, 0]
+) -> Floats:
+    at = quantiles_for(workload, (percentile,))
+    return figure_at(metric, workload, curve, no_waits(curve), replicas.frontend_s, accepted, at)[:, 0]

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.serving.loadcurve import LoadCurve, Waits, e2e_at, random_waits, tpot_at, ttft_at
+from app.engine.serving.loadcurve import (
+    LoadCurve,
+    Quantiles,
+    Waits,
+    e2e_at,
+    quantiles_for,
+    random_waits,
+    tpot_at,
+    ttft_at,
+)
 from app.engine.serving.operators import Floats
 from app.engine.serving.replica import Replicas
 from app.engine.workload import ServingWorkload
@@ -37,6 +46,23 @@ def no_waits(curve: LoadCurve) -> Waits:
     return Waits(admission_s=zero, prefill_s=zero, busy=zero)
 
 
+def figure_at(
+    metric: str, workload: ServingWorkload, curve: LoadCurve, waits: Waits, frontend_s: float, accepted: float,
+    at: Quantiles,
+) -> Floats:  # fmt: skip
+    """``ttft``, ``tpot`` or ``e2e`` at some percentiles [s].
+
+    References
+    ----------
+    1. :mod:`app.engine.serving.loadcurve`.
+    """
+    if metric == "ttft":
+        return ttft_at(curve, waits, frontend_s, at)
+    if metric == "tpot":
+        return tpot_at(workload, curve, accepted, at)
+    return e2e_at(workload, curve, waits, frontend_s, accepted, at)
+
+
 def objectives_hold(
     workload: ServingWorkload, curve: LoadCurve, waits: Waits, frontend_s: float, accepted: float
 ) -> Flags:
@@ -48,12 +74,8 @@ def objectives_hold(
     """
     held = np.ones_like(curve.rate, dtype=bool)
     for objective in workload.objectives:
-        if objective.metric == "ttft":
-            value = ttft_at(workload, curve, waits, frontend_s, objective.percentile)
-        elif objective.metric == "tpot":
-            value = tpot_at(workload, curve, accepted, objective.percentile)
-        else:
-            value = e2e_at(workload, curve, waits, frontend_s, accepted, objective.percentile)
+        at = quantiles_for(workload, (objective.percentile,))
+        value = figure_at(objective.metric, workload, curve, waits, frontend_s, accepted, at)
         held &= value <= objective.seconds
     return held
 
@@ -69,7 +91,11 @@ def interpolate(x: Floats, xs: Floats, ys: Floats) -> Floats:
 
 
 def best_under_objectives(
-    workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float
+    workload: ServingWorkload,
+    replicas: Replicas,
+    curve: LoadCurve,
+    accepted: float,
+    planned_utilization: float = PLANNED_UTILIZATION,
 ) -> tuple[Floats, Floats]:
     """Most requests in one replica of each plan, and its rate, with every objective held (0 where none is).
 
@@ -80,7 +106,7 @@ def best_under_objectives(
     highest = curve.rate.max(axis=1, keepdims=True)
     if workload.requests_per_s is not None:
         waits = random_waits(workload, curve, curve.rate, highest, replicas.cap)
-        allowed = curve.rate <= PLANNED_UTILIZATION * highest
+        allowed = curve.rate <= planned_utilization * highest
         allowed[:, 0] = True
     else:
         waits, allowed = no_waits(curve), np.ones_like(curve.rate, dtype=bool)
@@ -93,7 +119,7 @@ def best_under_objectives(
     running = np.where(ok, curve.running[rows, at], 0.0)
     rate = np.where(ok, curve.rate[rows, at], 0.0)
     if workload.requests_per_s is not None and not workload.objectives:
-        target = PLANNED_UTILIZATION * highest[:, 0]
+        target = planned_utilization * highest[:, 0]
         rising = np.maximum.accumulate(curve.rate, axis=1)
         running = np.maximum(interpolate(target, rising, curve.running), 1.0)
         rate = np.maximum(target, curve.rate[:, 0])

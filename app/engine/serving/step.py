@@ -1,11 +1,15 @@
-"""Time of one engine iteration: decode tokens of many sequences, and a chunk of prefill beside them."""
+"""Time of one engine iteration: decode tokens of many sequences, and a chunk of prefill beside them.
+
+What depends on plan, chip and request lengths only is folded into :class:`Costs` once; an iteration is then a few array
+operations.
+"""
 
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from app.engine.flops import CAUSAL_HALF
-from app.engine.kernels import distinct_experts, roofline_time
+from app.engine.kernels import roofline_time
 from app.engine.serving.operators import ACTIVATION_BYTES, Floats, Operators
 
 # a tensor-core tile of a matmul is 128 x 128 outputs; CUTLASS documentation, "Efficient GEMM"
@@ -69,28 +73,83 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Iteration:
-    """One iteration's work per replica; arrays broadcast to ``(plans, cases)``.
+class Lengths:
+    """Token lengths of the requests of each plan; arrays ``(plans, 1)``.
 
     Parameters
     ----------
-    sequences : array [sequence]
-        Sequences that decode, over the whole replica.
-    tokens_per_sequence : array [token]
-        Tokens each feeds (1, or draft + 1 when verifying a speculation).
     context : array [token]
-        Mean tokens each has in the cache.
-    prefill_tokens : array [token]
-        Prompt tokens processed beside them, over the whole replica.
+        Mean tokens a decoding sequence has in the cache.
     prompt : array [token]
-        Length of the prompts these belong to.
+        Length over which a prompt's tokens attend.
+    tokens_per_sequence : array [token]
+        Tokens a decoding sequence feeds a step (1, or draft + 1 when verifying a speculation).
     """
 
-    sequences: Floats
-    tokens_per_sequence: Floats
     context: Floats
-    prefill_tokens: Floats
     prompt: Floats
+    tokens_per_sequence: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Coefficients of an iteration's time; arrays ``(plans, operators)`` for matmuls and experts, else ``(plans, 1)``.
+
+    Parameters
+    ----------
+    copies, launch_s, flop_s, fill, tile, weight_s, token_s, head : array
+        Matmuls: copies; seconds of launch, of arithmetic per token, tokens of tile waste, smallest tile; seconds of
+        reading the weights once, of activations per token; whether it is the language-model head.
+    moe_layers, moe_launch_s, moe_log_miss, moe_flop_token_s, moe_flop_touched_s, moe_byte_token_s, moe_byte_touched_s
+        Grouped experts: arithmetic and traffic per token, and per share of the experts touched; ``log(1 - k/E)``.
+    attention_launch_s, decode_sequence_s, prefill_token_s : array [s]
+        Attention over all layers: launch; per decoding sequence; per prompt token.
+    link_s, link_token_s, element_s, element_token_s : array [s]
+        Collectives and element-wise kernels: fixed and per token.
+    step_s, sequence_s, chunk_token_s : array [s]
+        Scheduling: fixed, per sequence, per prompt token.
+    ranks, data, pipeline, fed, prompt : array
+        Ranks a batch is spread over; widths; tokens a sequence feeds; prompt length.
+    mixture : bool
+        Whether there are experts at all.
+
+    References
+    ----------
+    1. Williams et al. 2009 (roofline). 2. Thakur et al. 2005 (collectives).
+    """
+
+    copies: Floats
+    launch_s: Floats
+    flop_s: Floats
+    fill: Floats
+    tile: Floats
+    weight_s: Floats
+    token_s: Floats
+    head: Floats
+    moe_layers: Floats
+    moe_launch_s: Floats
+    moe_log_miss: Floats
+    moe_flop_token_s: Floats
+    moe_flop_touched_s: Floats
+    moe_byte_token_s: Floats
+    moe_byte_touched_s: Floats
+    attention_launch_s: Floats
+    decode_sequence_s: Floats
+    prefill_token_s: Floats
+    link_s: Floats
+    link_token_s: Floats
+    element_s: Floats
+    element_token_s: Floats
+    step_s: Floats
+    sequence_s: Floats
+    chunk_token_s: Floats
+    ranks: Floats
+    data: Floats
+    pipeline: Floats
+    fed: Floats
+    prompt: Floats
+    layers: Floats
+    mixture: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,158 +168,134 @@ class StepTime:
         """Sum of the causes [s]."""
         return self.matmul + self.experts + self.attention + self.elementwise + self.communication + self.overhead
 
-    def shares(self) -> dict[str, Floats]:
-        """Share of the total by cause [1]."""
-        total = self.total
-        return {f.name: getattr(self, f.name) / total for f in fields(self)}
+    def of(self, case: int) -> dict[str, float]:
+        """Seconds by cause of one case of the first plan."""
+        return {field.name: float(getattr(self, field.name)[0, case]) for field in fields(self)}
 
 
-def matmul_s(o: Operators, r: Rates, tokens: Floats, sampled: Floats) -> Floats:
-    """Time of all matmuls outside the experts [s].
-
-    Parameters
-    ----------
-    o : Operators
-    r : Rates
-    tokens : array (plans, cases) [token]
-        Per attention rank and pipeline micro-batch.
-    sampled : array (plans, cases) [token]
-        Tokens that reach the language-model head.
-
-    Returns
-    -------
-    array (plans, cases) [s]
-
-    Notes
-    -----
-    ``launch + (flops^4 + bytes^4)^(1/4)``; a tile is computed in full, which binds chips with much bandwidth and little
-    arithmetic (H20) at a single token. Median error 3 to 10 % on the kernel tables.
-
-    References
-    ----------
-    1. Williams et al. 2009. 2. aiconfigurator-core 0.12.0 kernel tables.
-    """
-    m = tokens[:, :, None] + o.head[:, None, :] * (sampled - tokens)[:, :, None]
-    inner, outer = o.inner[:, None, :], o.outer[:, None, :]
-    tile = SMALLEST_TILE - (SMALLEST_TILE - SMALLEST_LOW_PRECISION_TILE) * o.low_precision
-    padded = np.maximum(m, tile[:, None, :])
-    fill = r.tile_waste[:, None, :] * (CHIP_TILES * TILE * TILE) / (padded * outer)
-    compute = padded * (2.0 * inner * outer / r.flops_per_s[:, None, :]) * (1.0 + fill)
-    move = (o.weight_bytes[:, None, :] + m * (ACTIVATION_BYTES * (inner + outer))) / r.bandwidth[:, None, :]
-    each = roofline_time(compute, move, r.launch_s[:, None, :])
-    return np.asarray((o.copies[:, None, :] * each).sum(axis=2))
+def _attention(o: Operators, r: Rates, n: Lengths) -> tuple[Floats, Floats]:
+    """Seconds per decoding sequence and per prompt token over all layers; both are linear in their number."""
+    seen = np.minimum(n.context, o.read_cap)
+    index = o.index_bytes_per_token
+    read = seen * o.kv_bytes_per_token + n.context * index + 2.0 * o.state_bytes
+    # a recurrent layer spends its FLOPs once a token, an indexer once a cached token
+    linear = np.where(index > 0.0, n.context, 1.0) * o.linear_flops_per_token
+    flops = n.tokens_per_sequence * (seen * o.decode_flops_per_token + linear)
+    by_bytes, by_flops = read / r.cache_bandwidth, flops / r.decode_flops_per_s
+    decode = (o.attention_layers * np.sqrt(by_bytes * by_bytes + by_flops * by_flops)).sum(axis=1, keepdims=True)
+    half = n.prompt * CAUSAL_HALF
+    work = np.minimum(half, o.read_cap) * o.prefill_flops_per_pair
+    work = work + np.where(index > 0.0, half, 1.0) * o.linear_flops_per_token
+    share = 1.0 + r.half_length / np.maximum(n.prompt, 1.0)
+    prefill = (o.attention_layers * work).sum(axis=1, keepdims=True) / r.prefill_flops_per_s * share
+    return decode, prefill
 
 
-def experts_s(o: Operators, r: Rates, group_tokens: Floats) -> Floats:
-    """Time of the grouped expert matmuls of one rank [s].
-
-    Parameters
-    ----------
-    o : Operators
-    r : Rates
-    group_tokens : array (plans, cases) [token]
-        Tokens of the whole expert group (all attention-data ranks).
-
-    Returns
-    -------
-    array (plans, cases) [s]
-
-    Notes
-    -----
-    Distinct experts touched: ``E (1 - (1 - k/E)^n)`` for evenly routed tokens.
-
-    References
-    ----------
-    1. Shazeer et al. 2017. 2. aiconfigurator-core 0.12.0 kernel tables, ``moe``.
-    """
-    n = group_tokens[:, :, None]
-    share = o.moe_active_share[:, None, :]
-    touched = o.moe_experts_local[:, None, :] * distinct_experts(n, 1.0, share)
-    routed = n * share * o.moe_experts_local[:, None, :]
-    weights = o.moe_weights_per_expert[:, None, :]
-    per_token = 2.0 * weights / r.moe_flops_per_s[:, None, :]
-    compute = per_token * (routed + r.moe_padding[:, None, :] * touched)
-    activations = r.moe_passes[:, None, :] * routed * ACTIVATION_BYTES * (o.moe_width + o.moe_ffn_local)[:, None, :]
-    move = (touched * o.moe_bytes_per_expert[:, None, :] + activations) / r.moe_bandwidth[:, None, :]
-    each = r.moe_launch_s[:, None, :] + np.sqrt(compute * compute + move * move)
-    return np.asarray((o.moe_layers[:, None, :] * each).sum(axis=2))
-
-
-def attention_s(o: Operators, r: Rates, it: Iteration, ranks: Floats) -> Floats:
-    """Time of the attention kernels of decode and prefill [s].
-
-    Parameters
-    ----------
-    o, r : Operators, Rates
-    it : Iteration
-    ranks : array (plans, 1)
-        Attention-data ranks times pipeline micro-batches a sequence is spread over.
-
-    Returns
-    -------
-    array (plans, cases) [s]
-
-    References
-    ----------
-    1. Dao 2022, 2023 (FlashAttention). 2. DeepSeek-AI 2024 (absorbed MLA decode). 3. kernel tables.
-    """
-    s = (it.sequences / ranks)[:, :, None]
-    context, length = it.context[:, :, None], it.prompt[:, :, None]
-    seen = np.minimum(context, o.read_cap[:, None, :])
-    kv, index = o.kv_bytes_per_token[:, None, :], o.index_bytes_per_token[:, None, :]
-    read = s * (seen * kv + context * index + 2.0 * o.state_bytes[:, None, :])
-    queries = s * it.tokens_per_sequence[:, :, None]
-    flops = queries * (
-        seen * o.decode_flops_per_token[:, None, :]
-        + (context + 1.0) * o.linear_flops_per_token[:, None, :] * (index > 0)
-    )
-    by_bytes = read / r.cache_bandwidth[:, :, None]
-    by_flops = flops / r.decode_flops_per_s[:, :, None]
-    decode = np.sqrt(by_bytes * by_bytes + by_flops * by_flops)
-    tokens = (it.prefill_tokens / ranks)[:, :, None]
-    pairs = tokens * np.minimum(length * CAUSAL_HALF, o.read_cap[:, None, :])
-    index_pairs = tokens * np.where(index > 0.0, length * CAUSAL_HALF, 1.0)
-    work = pairs * o.prefill_flops_per_pair[:, None, :] + index_pairs * o.linear_flops_per_token[:, None, :]
-    prefill = work / r.prefill_flops_per_s[:, :, None] * (1.0 + r.half_length[:, :, None] / np.maximum(length, 1.0))
-    launches = r.attention_launch_s[:, :, None] * ((s > 0.0) * 1.0 + (tokens > 0.0) * 1.0)
-    return np.asarray((o.attention_layers[:, None, :] * (launches + decode + prefill)).sum(axis=2))
-
-
-def communication_s(o: Operators, r: Rates, tokens: Floats) -> Floats:
-    """Time of tensor-parallel all-reduces, expert dispatch and combine, and pipeline hand-over [s].
-
-    Parameters
-    ----------
-    o, r : Operators, Rates
-    tokens : array (plans, cases) [token]
-        Per attention rank.
-
-    Returns
-    -------
-    array (plans, cases) [s]
-
-    References
-    ----------
-    1. Thakur et al. 2005 (all-reduce moves 2 (n-1)/n of the buffer). 2. kernel tables, ``custom_allreduce``.
-    """
-    payload = tokens * o.hidden * ACTIVATION_BYTES
+def _links(o: Operators, r: Rates) -> tuple[Floats, Floats]:
+    """Fixed seconds and seconds per token of all-reduces, expert dispatch and combine, and pipeline hand-over."""
     ring = 2.0 * (o.tensor - 1.0) / o.tensor
-    reduce = o.all_reduces * (r.reduce_s + ring * payload / r.link_bytes_per_s)
     active = o.moe_active.max(axis=1, keepdims=True)
     spread = np.minimum(active, o.expert) * (o.expert - 1.0) / np.maximum(o.expert, 1.0)
-    exchange = 2.0 * o.dispatches * (r.reduce_s + spread * payload / r.link_bytes_per_s)
-    hand_over = (o.pipeline - 1.0) * (r.reduce_s + payload / r.link_bytes_per_s)
-    return np.asarray(reduce + exchange + hand_over)
+    stages = o.pipeline - 1.0
+    fixed = r.reduce_s * (o.all_reduces + 2.0 * o.dispatches + stages)
+    payloads = o.all_reduces * ring + 2.0 * o.dispatches * spread + stages
+    return fixed, payloads * o.hidden * ACTIVATION_BYTES / r.link_bytes_per_s
 
 
-def step_seconds(o: Operators, r: Rates, it: Iteration) -> StepTime:
+def costs_of(o: Operators, r: Rates, n: Lengths) -> Costs:
+    """Fold operators, rates and lengths into the coefficients of an iteration.
+
+    Parameters
+    ----------
+    o : Operators
+    r : Rates
+    n : Lengths
+
+    Returns
+    -------
+    Costs
+
+    Notes
+    -----
+    A tile of a matmul is computed in full, which binds chips with much bandwidth and little arithmetic (H20) at one
+    token. An all-reduce moves ``2 (n-1)/n`` of the buffer.
+
+    References
+    ----------
+    1. Williams et al. 2009. 2. Dao 2023. 3. DeepSeek-AI 2024 (absorbed MLA decode). 4. Thakur et al. 2005.
+    5. Shazeer et al. 2017 (experts). 6. aiconfigurator-core 0.12.0 kernel tables.
+    """
+    decode, prefill = _attention(o, r, n)
+    fixed, per_token = _links(o, r)
+    tile = SMALLEST_TILE - (SMALLEST_TILE - SMALLEST_LOW_PRECISION_TILE) * o.low_precision
+    flop = 2.0 * o.moe_weights_per_expert / r.moe_flops_per_s
+    reached = o.moe_active_share * o.moe_experts_local
+    activations = ACTIVATION_BYTES * r.moe_passes * (o.moe_width + o.moe_ffn_local)
+    return Costs(
+        copies=o.copies,
+        launch_s=r.launch_s,
+        flop_s=2.0 * o.inner * o.outer / r.flops_per_s,
+        fill=r.tile_waste * (CHIP_TILES * TILE * TILE) / o.outer,
+        tile=tile,
+        weight_s=o.weight_bytes / r.bandwidth,
+        token_s=ACTIVATION_BYTES * (o.inner + o.outer) / r.bandwidth,
+        head=o.head,
+        moe_layers=o.moe_layers,
+        moe_launch_s=r.moe_launch_s,
+        moe_log_miss=np.log1p(-np.minimum(o.moe_active_share, 1.0 - 1e-12)),
+        moe_flop_token_s=flop * reached,
+        moe_flop_touched_s=flop * r.moe_padding * o.moe_experts_local,
+        moe_byte_token_s=activations * reached / r.moe_bandwidth,
+        moe_byte_touched_s=o.moe_experts_local * o.moe_bytes_per_expert / r.moe_bandwidth,
+        attention_launch_s=r.attention_launch_s * o.attention_layers.sum(axis=1, keepdims=True),
+        decode_sequence_s=decode,
+        prefill_token_s=prefill,
+        link_s=fixed,
+        link_token_s=per_token,
+        element_s=o.layers * r.layer_s,
+        element_token_s=o.layers * o.hidden * (ELEMENTWISE_BYTES / r.raw_bandwidth),
+        step_s=r.step_s,
+        sequence_s=r.sequence_s / o.data,
+        chunk_token_s=r.prefill_token_s / o.data,
+        ranks=o.data * o.pipeline,
+        data=o.data,
+        pipeline=o.pipeline,
+        fed=n.tokens_per_sequence,
+        prompt=np.maximum(n.prompt, 1.0),
+        layers=o.layers,
+        mixture=bool(o.moe_layers.any()),
+    )
+
+
+def _matmul(c: Costs, tokens: Floats, sampled: Floats) -> Floats:
+    """Time of all matmuls outside the experts [s]: ``launch + (flops^4 + bytes^4)^(1/4)`` each."""
+    m = tokens[:, :, None] + c.head[:, None, :] * (sampled - tokens)[:, :, None]
+    compute = c.flop_s[:, None, :] * (np.maximum(m, c.tile[:, None, :]) + c.fill[:, None, :])
+    move = c.weight_s[:, None, :] + m * c.token_s[:, None, :]
+    each = roofline_time(compute, move, c.launch_s[:, None, :])
+    return np.asarray(np.einsum("pco,po->pc", each, c.copies))
+
+
+def _experts(c: Costs, group_tokens: Floats) -> Floats:
+    """Time of the grouped experts of one rank [s]; evenly routed tokens touch ``1 - (1 - k/E)^n`` of them."""
+    n = group_tokens[:, :, None]
+    touched = -np.expm1(n * c.moe_log_miss[:, None, :])
+    compute = n * c.moe_flop_token_s[:, None, :] + touched * c.moe_flop_touched_s[:, None, :]
+    move = n * c.moe_byte_token_s[:, None, :] + touched * c.moe_byte_touched_s[:, None, :]
+    each = c.moe_launch_s[:, None, :] + np.sqrt(compute * compute + move * move)
+    return np.asarray(np.einsum("pco,po->pc", each, c.moe_layers))
+
+
+def step_seconds(c: Costs, sequences: Floats, prefill_tokens: Floats) -> StepTime:
     """Time of one iteration by cause.
 
     Parameters
     ----------
-    o : Operators
-    r : Rates
-    it : Iteration
+    c : Costs
+    sequences : array (plans, cases) [sequence]
+        Sequences that decode, over the whole replica.
+    prefill_tokens : array (plans, cases) [token]
+        Prompt tokens processed beside them, over the whole replica.
 
     Returns
     -------
@@ -276,20 +311,16 @@ def step_seconds(o: Operators, r: Rates, it: Iteration) -> StepTime:
     ----------
     1. Yu et al., "Orca", 2022 (iteration-level batching). 2. Agrawal et al., "Sarathi-Serve", 2024 (mixed steps).
     """
-    ranks = o.data * o.pipeline
-    fed = it.sequences * it.tokens_per_sequence
-    tokens = (fed + it.prefill_tokens) / ranks
-    prompts = it.prefill_tokens / np.maximum(it.prompt, 1.0)
-    matmul = matmul_s(o, r, tokens, (fed + prompts) / ranks)
-    experts = experts_s(o, r, (fed + it.prefill_tokens) / o.pipeline)
-    attention = attention_s(o, r, it, ranks)
-    elementwise = o.layers * (r.layer_s + tokens * o.hidden * (ELEMENTWISE_BYTES / r.raw_bandwidth))
-    overhead = r.step_s + r.sequence_s * it.sequences / o.data + r.prefill_token_s * it.prefill_tokens / o.data
+    fed = sequences * c.fed
+    tokens = (fed + prefill_tokens) / c.ranks
+    sampled = (fed + prefill_tokens / c.prompt) / c.ranks
+    each, chunk = sequences / c.ranks, prefill_tokens / c.ranks
+    launches = (sequences > 0.0) * c.attention_launch_s + (prefill_tokens > 0.0) * c.attention_launch_s
     return StepTime(
-        matmul=matmul,
-        experts=experts,
-        attention=attention,
-        elementwise=elementwise,
-        communication=communication_s(o, r, tokens),
-        overhead=np.broadcast_to(overhead, matmul.shape),
+        matmul=_matmul(c, tokens, sampled),
+        experts=_experts(c, (fed + prefill_tokens) / c.pipeline) if c.mixture else np.zeros_like(tokens),
+        attention=launches + each * c.decode_sequence_s + chunk * c.prefill_token_s,
+        elementwise=c.element_s + tokens * c.element_token_s,
+        communication=c.link_s + tokens * c.link_token_s,
+        overhead=c.step_s + c.sequence_s * sequences + c.chunk_token_s * prefill_tokens,
     )
