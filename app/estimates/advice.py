@@ -141,11 +141,11 @@ def _campaign(item: Item, run: Run) -> list[dict[str, Any]]:
     asked = item.job.campaign.concurrent_runs if item.job.kind == "training" else 1
     if run["concurrent_runs"] < asked:
         message = (
-            f"{asked} runs at a time were asked for; a share of {run['accelerators']} accelerators does not hold one, "
-            f"so {run['concurrent_runs']} run at a time."
+            f"Up to {asked} runs at a time were asked for; the campaign ends first with {run['concurrent_runs']} at a "
+            f"time, each on {run['accelerators_per_run']} accelerators."
         )
         numbers = {"asked": asked, "concurrent_runs": run["concurrent_runs"]}
-        rows.append(_advice("concurrency_reduced", "warning", message, numbers))
+        rows.append(_advice("concurrency_reduced", "info", message, numbers))
     if run["spare_nodes"] > 0:
         message = f"Keep {run['spare_nodes']} spare node(s) beside the fleet; they are not in the bill."
         rows.append(_advice("spare_nodes", "info", message, {"spare_nodes": run["spare_nodes"]}))

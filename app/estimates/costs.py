@@ -1,6 +1,6 @@
 """What a run costs under an offer: lines from hours and bytes, each priced or with the reason why not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -60,18 +60,23 @@ class Cost:
 
 
 def rented_cost(
-    run: Run, price: HourlyPrice, bought: PurchaseModel | None, terms: PricedTerms, storage: str | None
+    run: Run,
+    price: HourlyPrice,
+    bought: PurchaseModel | None,
+    terms: PricedTerms,
+    storage: str | None,
+    quantiles: Sequence[str] = QUANTILES,
 ) -> Cost:
-    """The bill of a run on a rented offer."""
+    """The bill of a run on a rented offer, its net at these quantiles of the hours."""
     build = _rented_training if run["kind"] == "training" else _rented_serving
-    bills = {q: build(run, price, bought, terms, storage, q) for q in QUANTILES}
+    bills = {q: build(run, price, bought, terms, storage, q) for q in quantiles}
     return _cost(bills, terms, _horizon(run))
 
 
-def owned_bill(run: Run, owned: OwnedCost, terms: PricedTerms) -> Cost:
+def owned_bill(run: Run, owned: OwnedCost, terms: PricedTerms, quantiles: Sequence[str] = QUANTILES) -> Cost:
     """The bill of a run on owned hardware."""
     build = _owned_training if run["kind"] == "training" else _owned_serving
-    bills = {q: build(run, owned, terms, q) for q in QUANTILES}
+    bills = {q: build(run, owned, terms, q) for q in quantiles}
     for bill in bills.values():
         bill.assumptions.extend(owned.assumptions)
     return replace(_cost(bills, terms, _horizon(run)), owned_currencies=owned.currencies)
@@ -94,8 +99,8 @@ def _cost(bills: Mapping[str, Bill], terms: PricedTerms, months: Decimal | None)
         lines=lines,
         unpriced=tuple(middle.unpriced),
         totals=sums.get("p50"),
-        low=sums["p10"].net if sums else None,
-        high=sums["p90"].net if sums else None,
+        low=sums["p10"].net if "p10" in sums else None,
+        high=sums["p90"].net if "p90" in sums else None,
         excluded=tuple(middle.excluded),
         assumptions=tuple(middle.assumptions),
     )

@@ -7,13 +7,14 @@ from typing import Any
 from app.catalog.offers import Offer
 from app.catalog.snapshot import Snapshot
 from app.estimates.advice import advise
-from app.estimates.assumptions import read_stored, with_shares
+from app.estimates.assumptions import HOURS, Assumption, read_stored, with_shares
 from app.estimates.bill import Run
 from app.estimates.costs import Cost, training_hours
 from app.estimates.evidence import nearest_measurements
 from app.estimates.ownership import OwnedCost
 from app.estimates.purchase import HourlyPrice, offer_json, sold_units
 from app.estimates.schemas import Item
+from app.estimates.supply import Candidate
 from app.estimates.terms import PricedTerms
 from app.pricing.money import CONTEXT, Money, quantity_from_float
 from app.pricing.outcome import Unpriced
@@ -26,21 +27,22 @@ def option_json(
     item: Item,
     option_id: str,
     run: Run,
-    offer: Offer | None,
+    candidate: Candidate,
     cost: Cost | None,
     price: HourlyPrice | OwnedCost | Unpriced,
     terms: PricedTerms,
 ) -> dict[str, Any]:
     """One option as an answer shows and a revision stores it."""
+    offer = candidate.offer
     lines = cost.lines if cost else ()
-    assumed = [*read_stored(run["assumptions"]), *(cost.assumptions if cost else ())]
+    assumed = [*read_stored(run["assumptions"]), *_fabric(candidate, run), *(cost.assumptions if cost else ())]
     return {
         "id": option_id,
         "label": _label(snapshot, run, offer),
         "recommended": False,
         "run_key": run["key"],
         "offer": dict(offer_json(offer)),
-        "configuration": _configuration(snapshot, run, offer),
+        "configuration": _configuration(run, candidate),
         "performance": dict(run["performance"]),
         "cost": _cost_json(cost, price),
         "unit_costs": unit_costs(run, cost),
@@ -76,14 +78,30 @@ def _label(snapshot: Snapshot, run: Run, offer: Offer | None) -> dict[str, str]:
     }
 
 
-def _configuration(snapshot: Snapshot, run: Run, offer: Offer | None) -> dict[str, Any]:
-    del snapshot
+def _fabric(candidate: Candidate, run: Run) -> list[Assumption]:
+    """The network, where it is the accelerator's usual one and not the offer's own."""
+    fabric = run["fabric"]
+    if fabric is None or candidate.fabric_basis != "typical" or run["nodes"] < 2:
+        return []
+    return [
+        Assumption(
+            id="scale_out_bytes_per_s_per_accelerator",
+            value=fabric["bytes_per_s_per_accelerator"],
+            unit="byte/s",
+            source=f"usual network of servers with {run['accelerator']}; the offer does not state its own",
+            moves=HOURS,
+        )
+    ]
+
+
+def _configuration(run: Run, candidate: Candidate) -> dict[str, Any]:
+    offer = candidate.offer
     result: dict[str, Any] = {
         "accelerator": run["accelerator"],
         "architecture": run["architecture"],
         "accelerators": run["accelerators"],
         "nodes": run["nodes"],
-        "fabric": run["fabric"],
+        "fabric": {**run["fabric"], "basis": candidate.fabric_basis} if run["fabric"] else None,
         "plan": dict(run["plan"]),
     }
     for name in ("accelerators_per_run", "concurrent_runs", "precision", "spare_nodes", "data", "checkpoint", "fleet"):

@@ -1,29 +1,30 @@
 """What it costs: priced, ranked options of one item from stored engine outputs; the engine is not asked again."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
 from app.estimates.bill import Run
-from app.estimates.costs import Cost, owned_bill, rented_cost
+from app.estimates.costs import QUANTILES, Cost, owned_bill, rented_cost
 from app.estimates.errors import infeasible
 from app.estimates.option_json import option_json
 from app.estimates.ownership import OwnedCost, owned_cost
 from app.estimates.purchase import HourlyPrice, hourly_price, paid_hours, sold_units
 from app.estimates.ranking import Standing, best_of_each, sort_key
 from app.estimates.schemas import Item, PurchaseModel
-from app.estimates.supply import Candidate, Selection, bought_as
+from app.estimates.supply import STEADY, Candidate, Selection, bought_as
 from app.estimates.terms import PricedTerms
 from app.pricing.money import CONTEXT, quantity_from_float
 from app.pricing.outcome import Unpriced
 from app.pricing.ownership import HOURS_PER_MONTH
 
 # Options priced in full before the last cut; the coarse key leaves out storage, egress and contingency only.
-FINALISTS = 4
+FINALISTS = 2
 MOST_UNPRICED_SHOWN = 50
 
 
@@ -54,9 +55,20 @@ class Priced:
 
 
 def price_item(
-    snapshot: Snapshot, item: Item, outputs: Mapping[str, Any], selection: Selection, terms: PricedTerms, at: str
+    snapshot: Snapshot,
+    item: Item,
+    outputs: Mapping[str, Any],
+    selection: Selection,
+    terms: PricedTerms,
+    at: str,
+    complete: Callable[[Run], Run],
 ) -> dict[str, Any]:
     """Options of an item, best first, with what could not be priced and why.
+
+    Parameters
+    ----------
+    complete : callable
+        Gives the whole run of one that so far has only what ranking needs.
 
     Raises
     ------
@@ -71,14 +83,17 @@ def price_item(
         raise _over_budget(choices, item, terms, at)
     ranked = sorted(kept, key=lambda c: sort_key(item.objective, c.standing))
     finalists = _cut(ranked, item, FINALISTS * item.constraints.max_options)
-    priced = [_bill(choice, item, terms) for choice in finalists]
+    whole = [replace(choice, run=complete(choice.run)) for choice in finalists]
+    priced = [_bill(choice, terms) for choice in whole]
     affordable = [p for p in priced if _affordable(p.standing, item, terms)]
     if priced and not affordable:
         raise _over_budget([p.choice for p in priced], item, terms, at, exact=[p.standing for p in priced])
     best = sorted(affordable, key=lambda p: sort_key(item.objective, p.standing))
     shown = best_of_each(best, lambda p: p.choice.id, lambda p: _named(p.choice, item), item.constraints.max_options)
     options = [
-        option_json(snapshot, item, p.choice.id, p.choice.run, p.choice.candidate.offer, p.cost, p.choice.price, terms)
+        option_json(
+            snapshot, item, p.choice.id, p.choice.run, p.choice.candidate, _spread(p, terms), p.choice.price, terms
+        )
         for p in shown
     ]
     if options:
@@ -103,10 +118,10 @@ def _by_machine(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
     return found
 
 
-def _market(candidate: Candidate, runs: Mapping[tuple[str, str], list[Run]]) -> list[Run]:
-    spot = candidate.offer is not None and candidate.offer.purchase_model == "spot"
-    key = candidate.hardware.key
-    return runs.get((key, "spot"), runs.get((key, "steady"), [])) if spot else runs.get((key, "steady"), [])
+def _runs_of(candidate: Candidate, item: Item, runs: Mapping[tuple[str, str], list[Run]]) -> list[Run]:
+    """Runs of a candidate's machine; services are computed without interruptions whatever they are bought as."""
+    market = candidate.market if item.job.kind == "training" else STEADY
+    return runs.get((candidate.hardware.key, market), [])
 
 
 def _choices(
@@ -127,17 +142,13 @@ def _choices(
         if isinstance(price, Unpriced):
             subject = candidate.offer.id if candidate.offer else f"owned:{candidate.hardware.accelerator.id}"
             unpriced[subject] = _unpriced_json(candidate, price)
-        for run in _market(candidate, runs):
+        rate = _hourly_rate(price, terms)
+        bought = bought_as(candidate.offer, item.supply.purchase_models) if candidate.offer else None
+        for run in _runs_of(candidate, item, runs):
             if deadline is not None and run["kind"] == "training" and run["duration_hours"]["p50"] > deadline:
                 continue
-            bought = bought_as(candidate.offer, item.supply.purchase_models) if candidate.offer else None
-            choice = Choice(
-                run=run,
-                candidate=candidate,
-                price=price,
-                bought=bought,
-                standing=_coarse(run, candidate, price, bought, terms),
-            )
+            standing = _coarse(run, candidate, price, bought, rate)
+            choice = Choice(run=run, candidate=candidate, price=price, bought=bought, standing=standing)
             (without if isinstance(price, Unpriced) else choices).append(choice)
     return choices or without
 
@@ -176,11 +187,11 @@ def _unpriced_json(candidate: Candidate, price: Unpriced) -> dict[str, object]:
     }
 
 
-def run_hours(run: Run) -> Decimal:
-    """Hours a run is billed for at the median: the campaign, or the months of a service."""
-    if run["kind"] == "training":
-        return quantity_from_float(run["hours"]["p50"])
-    return HOURS_PER_MONTH * Decimal(run["months"])
+def _hourly_rate(price: HourlyPrice | OwnedCost | Unpriced, terms: PricedTerms) -> Decimal | None:
+    """One sold unit or owned accelerator for an hour, in the terms' currency, before discounts and markup."""
+    if isinstance(price, HourlyPrice):
+        return CONTEXT.multiply(price.net.amount, terms.factor(price.row.currency))
+    return price.hour.per_accelerator_hour.amount if isinstance(price, OwnedCost) else None
 
 
 def _coarse(
@@ -188,38 +199,40 @@ def _coarse(
     candidate: Candidate,
     price: HourlyPrice | OwnedCost | Unpriced,
     bought: PurchaseModel | None,
-    terms: PricedTerms,
+    rate: Decimal | None,
 ) -> Standing:
-    hours = run_hours(run)
     net: Decimal | None = None
-    if isinstance(price, HourlyPrice):
+    hours, time = _hours(run)
+    if rate is not None and isinstance(price, HourlyPrice):
         _, sold = sold_units(price.offer, run["accelerators"])
-        active = quantity_from_float(run["fleet"]["active_share"]) if run["kind"] == "inference" else Decimal(1)
-        billed = paid_hours(price, hours, bought) if price.period_hours else hours * active
-        native = CONTEXT.multiply(price.net.amount, CONTEXT.multiply(Decimal(sold), billed))
-        net = CONTEXT.multiply(native, terms.factor(price.row.currency))
-    elif isinstance(price, OwnedCost):
-        held = hours if run["kind"] == "training" else price.hour.useful_hours_per_month * run["months"]
-        each = price.hour.per_accelerator_hour.amount
-        net = CONTEXT.multiply(each, CONTEXT.multiply(Decimal(run["accelerators"]), held))
-    return Standing(net=net, hours=_time(run), kg_co2e=_carbon(run), name=_name(run, candidate))
+        billed = hours
+        if price.period_hours is not None:
+            billed = paid_hours(price, hours, bought)
+        elif run["kind"] == "inference":
+            billed = hours * quantity_from_float(run["fleet"]["active_share"])
+        net = CONTEXT.multiply(rate, sold * billed)
+    elif rate is not None and isinstance(price, OwnedCost):
+        held = hours if run["kind"] == "training" else price.hour.useful_hours_per_month * Decimal(run["months"])
+        net = CONTEXT.multiply(rate, run["accelerators"] * held)
+    return Standing(net=net, hours=time, kg_co2e=_carbon(run), name=f"{run['key']}\x1f{candidate.name}")
 
 
-def _time(run: Run) -> Decimal:
+def _hours(run: Run) -> tuple[Decimal, Decimal]:
+    """Hours a run is billed for at the median, and the time it is ranked by (duration, or latency of a request)."""
     if run["kind"] == "training":
-        return quantity_from_float(run["duration_hours"]["p50"])
-    return quantity_from_float(run["performance"]["e2e_ms"]["p95"])
+        return _decimal(run["hours"]["p50"]), _decimal(run["duration_hours"]["p50"])
+    return HOURS_PER_MONTH * Decimal(run["months"]), _decimal(run["e2e_ms"])
+
+
+@lru_cache(maxsize=4096)
+def _decimal(figure: float) -> Decimal:
+    return quantity_from_float(figure)
 
 
 def _carbon(run: Run) -> Decimal | None:
     energy = run["energy"]
     known = energy is not None and energy["kg_co2e"] is not None
-    return quantity_from_float(energy["kg_co2e"]) if known else None
-
-
-def _name(run: Run, candidate: Candidate) -> str:
-    offer = candidate.offer
-    return f"{run['key']}\x1f{'/'.join(offer.key.parts()) if offer else 'owned'}"
+    return _decimal(energy["kg_co2e"]) if known else None
 
 
 def _cut(ranked: Sequence[Choice], item: Item, most: int) -> list[Choice]:
@@ -238,29 +251,35 @@ def _group(choice: Choice, item: Item) -> tuple[object, ...]:
     return (choice.run["key"], key.provider, key.purchase_model, key.term_months, key.product, where)
 
 
-def _named(choice: Choice, item: Item) -> object | None:
-    """What the caller named and wants to see at least once: an accelerator under a way of buying it."""
-    supply = item.supply
-    if supply.accelerators is None and supply.purchase_models is None and supply.offers is None:
-        return None
-    offer = choice.candidate.offer
-    bought = (offer.purchase_model if offer else "owned") if supply.purchase_models is not None else None
-    accelerator = choice.run["accelerator"] if supply.accelerators is not None else None
-    return (accelerator, bought, offer.id if offer and supply.offers is not None else None)
+def _named(choice: Choice, item: Item) -> tuple[str | None, str | None]:
+    """What the caller named and wants to see: an accelerator, a way of buying it."""
+    supply, offer = item.supply, choice.candidate.offer
+    bought = offer.purchase_model if offer else "owned"
+    return (
+        choice.run["accelerator"] if supply.accelerators is not None else None,
+        bought if supply.purchase_models is not None else None,
+    )
 
 
-def _bill(choice: Choice, item: Item, terms: PricedTerms) -> Priced:
-    storage = choice.run.get("storage_id")
-    cost: Cost | None = None
-    if isinstance(choice.price, HourlyPrice):
-        cost = rented_cost(choice.run, choice.price, choice.bought, terms, storage)
-    elif isinstance(choice.price, OwnedCost):
-        cost = owned_bill(choice.run, choice.price, terms)
+def _bill(choice: Choice, terms: PricedTerms) -> Priced:
+    """The exact bill at the median hours."""
+    cost = _cost(choice, terms, ("p50",))
     net = cost.totals.net.amount if cost is not None and cost.totals is not None else None
-    coarse = choice.standing
-    standing = Standing(net=net, hours=coarse.hours, kg_co2e=coarse.kg_co2e, name=coarse.name)
-    del item
-    return Priced(choice=choice, cost=cost, standing=standing)
+    return Priced(choice=choice, cost=cost, standing=replace(choice.standing, net=net))
+
+
+def _spread(priced: Priced, terms: PricedTerms) -> Cost | None:
+    """The bill with its net at the 10th and 90th percentile of the hours beside it."""
+    return _cost(priced.choice, terms, QUANTILES)
+
+
+def _cost(choice: Choice, terms: PricedTerms, quantiles: Sequence[str]) -> Cost | None:
+    if isinstance(choice.price, HourlyPrice):
+        storage = choice.run.get("storage_id")
+        return rented_cost(choice.run, choice.price, choice.bought, terms, storage, quantiles)
+    if isinstance(choice.price, OwnedCost):
+        return owned_bill(choice.run, choice.price, terms, quantiles)
+    return None
 
 
 def _affordable(standing: Standing, item: Item, terms: PricedTerms) -> bool:

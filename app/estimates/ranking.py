@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
 
-from app.estimates.schemas import Item
-
 T = TypeVar("T")
 UNKNOWN = (1, Decimal(0))
 
@@ -34,9 +32,9 @@ def _known(value: Decimal | None) -> tuple[int, Decimal]:
 
 
 def best_of_each(
-    ranked: Sequence[T], group: Callable[[T], Hashable], named: Callable[[T], Hashable | None], most: int
+    ranked: Sequence[T], group: Callable[[T], Hashable], named: Callable[[T], Hashable], most: int
 ) -> list[T]:
-    """The best of every group in rank order, at most ``most``; every named thing the caller asked for keeps its best.
+    """The best of every group in rank order, at most ``most``, shared out fairly between the things the caller named.
 
     Parameters
     ----------
@@ -45,27 +43,16 @@ def best_of_each(
     group : callable
         What makes two options the same choice (they differ only in region, say).
     named : callable
-        Something the caller named and wants to see (an accelerator), or None.
+        Which of the things the caller named an option is for (an accelerator); the same for all if nothing was named.
     """
     firsts: dict[Hashable, T] = {}
     for option in ranked:
         firsts.setdefault(group(option), option)
-    distinct = list(firsts.values())
-    wanted: dict[Hashable, T] = {}
-    for option in distinct:
+    seen: dict[Hashable, int] = {}
+    turns: list[tuple[int, int, T]] = []
+    for rank, option in enumerate(firsts.values()):
         name = named(option)
-        if name is not None:
-            wanted.setdefault(name, option)
-    kept = list(wanted.values())[:most]
-    for option in distinct:
-        if len(kept) >= most:
-            break
-        if not any(option is k for k in kept):
-            kept.append(option)
-    order = {id(option): i for i, option in enumerate(distinct)}
-    return sorted(kept, key=lambda option: order[id(option)])
-
-
-def names_accelerators(item: Item) -> bool:
-    """Whether the caller named accelerators that should each be seen."""
-    return item.supply.accelerators is not None
+        turns.append((seen.get(name, 0), rank, option))
+        seen[name] = seen.get(name, 0) + 1
+    chosen = sorted(turns, key=lambda turn: turn[:2])[:most]
+    return [option for _, _, option in sorted(chosen, key=lambda turn: turn[1])]

@@ -7,14 +7,14 @@ from typing import Any
 
 from app.catalog.snapshot import Snapshot
 from app.engine.version import ENGINE_VERSION
-from app.estimates.errors import infeasible, infeasible_everywhere, refused_field
+from app.estimates.bill import Run
+from app.estimates.errors import infeasible, refused_field
+from app.estimates.item_runs import run_item
 from app.estimates.options import price_item
 from app.estimates.schemas import EstimateRequest, Item
-from app.estimates.serving_runs import serving_runs
-from app.estimates.supply import Selection, select
+from app.estimates.supply import NOT_ASKED, Selection, select
 from app.estimates.terms import PricedTerms, priced_terms
 from app.estimates.totals import content_totals
-from app.estimates.training_runs import training_runs
 from app.foundation.problems import Problem
 
 SCHEMA_VERSION = "1"
@@ -70,10 +70,10 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date) -> Estim
     for i, item in enumerate(request.items):
         at = f"/items/{i}"
         selection = _selected(snapshot, item, at)
-        output = _run_item(snapshot, item, selection, at)
-        priced = price_item(snapshot, item, output, selection, terms, at)
+        found = run_item(snapshot, item, selection, at)
+        priced = price_item(snapshot, item, found.outputs(), selection, terms, at, found.complete)
         items.append(priced)
-        outputs.append(_kept(output, priced))
+        outputs.append(found.kept(priced))
     return Estimate(
         spec=request.model_dump(mode="json"),
         engine_outputs={"engine_version": ENGINE_VERSION, "items": outputs},
@@ -97,7 +97,8 @@ def price(
     items = []
     for i, item in enumerate(request.items):
         at = f"/items/{i}"
-        items.append(price_item(snapshot, item, stored[item.id], _selected(snapshot, item, at), terms, at))
+        selection = _selected(snapshot, item, at)
+        items.append(price_item(snapshot, item, stored[item.id], selection, terms, at, _whole))
     return _content(items, terms)
 
 
@@ -129,14 +130,15 @@ def _selected(snapshot: Snapshot, item: Item, at: str) -> Selection:
 
 
 def _nothing_to_run_on(selection: Selection, at: str) -> Problem:
-    if selection.skipped:
-        first = selection.skipped[0]
+    reasons = [s for s in selection.skipped if s is not NOT_ASKED]
+    if reasons:
+        first = reasons[0]
         return infeasible(
             f"{at}/supply",
             first.code,
             f"Nothing in the supply can be quoted: {first.subject}: {first.reason}.",
             {},
-            skipped=[s.as_json() for s in selection.skipped],
+            skipped=[s.as_json() for s in reasons],
         )
     return refused_field(
         f"{at}/supply",
@@ -146,43 +148,9 @@ def _nothing_to_run_on(selection: Selection, at: str) -> Problem:
     )
 
 
-def _run_item(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> dict[str, Any]:
-    run = training_runs if item.job.kind == "training" else serving_runs
-    runs, refused = run(snapshot, item, selection, at)
-    if not runs:
-        raise infeasible_everywhere(f"{at}/job", refused)
-    _check_deadline(item, runs, at)
-    return {
-        "id": item.id,
-        "runs": runs,
-        "refused": [
-            {"hardware": key, "rule": r.rule, "message": r.message, "nearest": dict(r.nearest)}
-            for key, r in sorted(refused.items())
-        ],
-        "considered": len(runs),
-    }
-
-
-def _check_deadline(item: Item, runs: list[dict[str, Any]], at: str) -> None:
-    deadline = item.constraints.deadline_hours
-    if deadline is None or item.job.kind != "training":
-        return
-    fastest = min(runs, key=lambda r: (r["duration_hours"]["p50"], r["key"]))
-    hours = fastest["duration_hours"]["p50"]
-    if hours > deadline:
-        raise infeasible(
-            f"{at}/constraints/deadline_hours",
-            "deadline_hours",
-            f"the fastest option found takes {hours:g} h ({fastest['accelerators']} x {fastest['accelerator']}), "
-            f"more than the {deadline:g} h allowed",
-            {f"{at}/constraints/deadline_hours": hours},
-        )
-
-
-def _kept(output: dict[str, Any], priced: Mapping[str, Any]) -> dict[str, Any]:
-    """Only the runs behind the options that are shown: a replay ranks the same ones the same way."""
-    shown = {option["run_key"] for option in priced["options"]}
-    return {**output, "runs": [run for run in output["runs"] if run["key"] in shown]}
+def _whole(run: Run) -> Run:
+    """Stored runs are whole already."""
+    return run
 
 
 def _content(items: list[dict[str, Any]], terms: PricedTerms) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from app.estimates.conditions import power_of
 from app.estimates.job import ServingSpec, serving_spec
 from app.estimates.job_schemas import InferenceJob
 from app.estimates.physics import quantized, serve
+from app.estimates.runs import Found, Runs
 from app.estimates.schemas import Item
-from app.estimates.supply import Hardware, Selection
-from app.estimates.training_runs import STEADY, Runs, band_json, fabric_assumptions, fabric_json
+from app.estimates.supply import STEADY, Hardware, Selection
+from app.estimates.training_runs import band_json, fabric_json
 
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_MONTH = 730.0
@@ -29,7 +30,7 @@ def serving_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) 
     job = item.job
     assert isinstance(job, InferenceJob)
     spec = serving_spec(snapshot, job, f"{at}/job")
-    runs: list[dict[str, Any]] = []
+    runs: list[Found] = []
     refused: dict[str, Infeasible] = {}
     count = item.supply.accelerator_count
     for hardware in selection.hardware:
@@ -76,7 +77,7 @@ def _run(
     hardware: Hardware,
     result: ServingResult,
     concurrency: float | None,
-) -> dict[str, Any]:
+) -> Found:
     job = spec.job
     fleet = _fleet(spec, result, is_pinned=item.supply.accelerator_count is not None)
     load = job.traffic
@@ -90,35 +91,40 @@ def _run(
         "kv_cache": workload.kv_precision,
     }
     count = fleet["accelerators"]["p50"] + fleet["spare_accelerators"]
-    run = {
-        "key": f"{hardware.key}/{'/'.join(formats.values())}",
+    light = {
+        "key": f"{hardware.key}/{count}/{'/'.join(formats.values())}",
         "kind": "inference",
         "market": STEADY,
         "hardware": hardware.key,
         "accelerator": hardware.accelerator.id,
-        "architecture": hardware.accelerator.architecture,
         "accelerators": count,
-        "nodes": -(-count // hardware.accelerator.accelerators_per_node),
-        "fabric": fabric_json(hardware),
-        "plan": asdict(result.plan),
-        "precision": formats,
-        "evidence_class": result.evidence_class,
-        "performance": _performance(result, concurrency, fleet),
-        "fleet": fleet,
         "months": job.availability.months,
-        "monthly": {
-            "requests": monthly,
-            "input_tokens": monthly * load.input_tokens.mean_tokens,
-            "output_tokens": output,
-        },
-        "prefill_share": result.time_breakdown.get("prefill"),
-        "saturated": result.saturated,
-        "egress_bytes": output * BYTES_PER_OUTPUT_TOKEN,
+        "fleet": fleet,
+        "e2e_ms": result.e2e_s.p95 * MILLISECONDS,
         "energy": _energy(snapshot, item, hardware, result, count),
-        "assumptions": [a.stored() for a in _assumptions(spec, hardware, result, formats)],
     }
-    rounded: dict[str, Any] = quantized(run)
-    return rounded
+
+    def rest() -> dict[str, Any]:
+        return {
+            "architecture": hardware.accelerator.architecture,
+            "nodes": -(-count // hardware.accelerator.accelerators_per_node),
+            "fabric": fabric_json(hardware),
+            "plan": asdict(result.plan),
+            "precision": formats,
+            "evidence_class": result.evidence_class,
+            "performance": _performance(result, concurrency, fleet),
+            "monthly": {
+                "requests": monthly,
+                "input_tokens": monthly * load.input_tokens.mean_tokens,
+                "output_tokens": output,
+            },
+            "prefill_share": result.time_breakdown.get("prefill"),
+            "saturated": result.saturated,
+            "egress_bytes": output * BYTES_PER_OUTPUT_TOKEN,
+            "assumptions": [a.stored() for a in _assumptions(spec, result, formats)],
+        }
+
+    return Found(light=quantized(light), rest=rest)
 
 
 # English text runs at about four bytes a token in byte-pair vocabularies (OpenAI tokenizer guide); JSON framing apart.
@@ -212,9 +218,7 @@ def _latency(latency: Latency) -> dict[str, Any]:
     }
 
 
-def _assumptions(
-    spec: ServingSpec, hardware: Hardware, result: ServingResult, formats: dict[str, str]
-) -> list[Assumption]:
+def _assumptions(spec: ServingSpec, result: ServingResult, formats: dict[str, str]) -> list[Assumption]:
     asked = spec.job.precision
     auto = [
         Assumption(
@@ -231,4 +235,4 @@ def _assumptions(
         Assumption(id=name, value=value, unit="engine", source="engine calibration", moves=HOURS)
         for name, value in sorted(result.assumptions.items())
     ]
-    return [*spec.assumptions, *auto, *engine, *fabric_assumptions(hardware)]
+    return [*spec.assumptions, *auto, *engine]

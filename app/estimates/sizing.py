@@ -59,7 +59,13 @@ def rounded_up(accelerators: int, per_node: int) -> int:
 
 
 def counts_to_try(
-    workload: TrainingWorkload, hardware: Hardware, tokens: float, hours: float, pinned: int | None, divisor: int
+    workload: TrainingWorkload,
+    hardware: Hardware,
+    tokens: float,
+    hours: float,
+    pinned: int | None,
+    divisor: int,
+    sizes: int,
 ) -> list[int]:
     """Cluster sizes to ask the engine about, smallest first.
 
@@ -69,13 +75,15 @@ def counts_to_try(
         The caller's count, then the only one.
     divisor : int
         Product of the pinned plan degrees: a cluster is a multiple of it.
+    sizes : int
+        How many sizes, each twice the one before.
     """
     if pinned is not None:
         return [pinned]
     holding = smallest_holding(workload, hardware.accelerator)
     wanted = max(holding, enough_for(workload, hardware.accelerator, tokens, hours))
     first = rounded_up(wanted, hardware.accelerator.accelerators_per_node)
-    counts = {_multiple(first, divisor), _multiple(2 * first, divisor)}
+    counts = {_multiple(first << doubling, divisor) for doubling in range(sizes)}
     most = min(LARGEST_CLUSTER, hardware.largest_count or LARGEST_CLUSTER)
     kept = sorted(c for c in counts if c <= most)
     return kept or [_multiple(most, divisor) if divisor <= most else divisor]

@@ -1,6 +1,6 @@
 """On what a job may run: offers of the catalog that match the supply, and the hardware behind each of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.catalog.offers import Offer
@@ -14,6 +14,8 @@ GIGA = 1e9
 # Providers do not say which network kind their instances use in a form the catalog holds; RoCE and InfiniBand of one
 # rate behave alike in the engine's alpha-beta model, so the kind only labels the assumption.
 UNSTATED_FABRIC = "ethernet"
+STEADY, SPOT = "steady", "spot"
+REMEMBERED = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,14 +30,11 @@ class Hardware:
         As wired in this machine: a one-accelerator instance has no scale-up neighbours.
     fabric : Fabric or None
         None = one node only.
-    fabric_basis : str
-        ``caller``, ``offer``, ``typical`` (the accelerator's usual network, an assumption) or ``unknown``.
     """
 
     key: str
     accelerator: Accelerator
     fabric: Fabric | None
-    fabric_basis: str
 
     def cluster(self, accelerators: int) -> Cluster:
         """So many of them, wired together."""
@@ -51,10 +50,25 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """An offer and the hardware it gives; ``offer`` None = owned hardware."""
+    """An offer and the hardware it gives; ``offer`` None = owned hardware.
+
+    Parameters
+    ----------
+    fabric_basis : str
+        ``caller``, ``offer``, ``typical`` (the accelerator's usual network, an assumption) or ``unknown``.
+    name : str
+        Breaks ties in ranking, so that order never flips.
+    """
 
     hardware: Hardware
     offer: Offer | None
+    fabric_basis: str
+    name: str
+
+    @property
+    def market(self) -> str:
+        """``spot`` where the provider may take the machine back, else ``steady``."""
+        return SPOT if self.offer is not None and self.offer.purchase_model == "spot" else STEADY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,21 +90,37 @@ class Selection:
 
     candidates: tuple[Candidate, ...]
     skipped: tuple[Skipped, ...]
-
-    @property
-    def hardware(self) -> tuple[Hardware, ...]:
-        """Distinct machines, in key order."""
-        return tuple(sorted({c.hardware.key: c.hardware for c in self.candidates}.values(), key=lambda h: h.key))
+    hardware: tuple[Hardware, ...]
+    markets: Mapping[str, tuple[str, ...]]
 
 
 def select(snapshot: Snapshot, supply: Supply, at: str) -> Selection:
-    """Match the supply against the catalog.
+    """Match the supply against the catalog; remembered, since a revision never changes.
 
     Parameters
     ----------
     at : str
         JSON pointer of the supply, for errors.
     """
+    key = (snapshot.content_sha256, supply.model_dump_json())
+    found = _selections.get(key)
+    if found is None:
+        found = _select(snapshot, supply, at)
+        while len(_selections) >= REMEMBERED:
+            _selections.pop(next(iter(_selections)), None)
+        _selections[key] = found
+    return found
+
+
+NOT_ASKED = Skipped(
+    subject="spot, marketplace, owned",
+    code="not_asked",
+    reason="quoted when supply.purchase_models names them: their prices hold for a day or depend on the buyer",
+)
+_selections: dict[tuple[str, str], Selection] = {}
+
+
+def _select(snapshot: Snapshot, supply: Supply, at: str) -> Selection:
     _check_names(snapshot, supply, at)
     skipped: list[Skipped] = []
     candidates: list[Candidate] = []
@@ -100,13 +130,26 @@ def select(snapshot: Snapshot, supply: Supply, at: str) -> Selection:
             if supply.offers is not None:
                 skipped.append(reason)
             continue
-        candidates.append(Candidate(hardware=hardware_of(snapshot, offer, supply.network), offer=offer))
+        hardware, basis = hardware_of(snapshot, offer, supply.network)
+        name = "/".join(offer.key.parts())
+        candidates.append(Candidate(hardware=hardware, offer=offer, fabric_basis=basis, name=name))
     if _wants_owned(supply):
         owned, without = _owned(snapshot, supply)
         candidates.extend(owned)
         skipped.extend(without)
     skipped.extend(_unquotable(snapshot, supply))
-    return Selection(candidates=tuple(candidates), skipped=tuple(skipped))
+    if supply.purchase_models is None and supply.offers is None:
+        skipped.append(NOT_ASKED)
+    machines = {c.hardware.key: c.hardware for c in candidates}
+    markets: dict[str, set[str]] = {}
+    for candidate in candidates:
+        markets.setdefault(candidate.hardware.key, set()).add(candidate.market)
+    return Selection(
+        candidates=tuple(candidates),
+        skipped=tuple(skipped),
+        hardware=tuple(machines[key] for key in sorted(machines)),
+        markets={key: tuple(sorted(found, reverse=True)) for key, found in markets.items()},
+    )
 
 
 def _check_names(snapshot: Snapshot, supply: Supply, at: str) -> None:
@@ -142,9 +185,13 @@ ANY_PURCHASE = PurchaseModel(kind="on_demand")
 
 
 def bought_as(offer: Offer, wanted: Sequence[PurchaseModel] | None) -> PurchaseModel | None:
-    """The wanted purchase model an offer answers, or None. Without a wish, everything but market indications."""
+    """The wanted purchase model an offer answers, or None.
+
+    Without a wish, everything a provider signs for: no market indications, and no spot capacity, whose price holds for
+    a day and whose machines can be taken back.
+    """
     if wanted is None:
-        return None if offer.indicative else ANY_PURCHASE
+        return None if offer.indicative or offer.purchase_model == "spot" else ANY_PURCHASE
     for model in wanted:
         if model.kind != offer.purchase_model:
             continue
@@ -176,8 +223,8 @@ def _excluded(snapshot: Snapshot, offer: Offer, *, pinned: bool) -> Skipped | No
     return None
 
 
-def hardware_of(snapshot: Snapshot, offer: Offer, network: Network | None) -> Hardware:
-    """The machine behind an offer whose accelerator is quotable."""
+def hardware_of(snapshot: Snapshot, offer: Offer, network: Network | None) -> tuple[Hardware, str]:
+    """The machine behind an offer whose accelerator is quotable, and where its network's figures come from."""
     spec = snapshot.accelerators[offer.accelerator_id or ""].spec
     assert spec is not None
     shape = snapshot.node_shapes.get(offer.node_shape_id) if offer.node_shape_id else None
@@ -196,29 +243,29 @@ def _wired(spec: Accelerator, per_node: int) -> Accelerator:
     return replace(spec, accelerators_per_node=per_node, scale_up_domain=domain)
 
 
-def _hardware(spec: Accelerator, gbps: float | None, network: Network | None) -> Hardware:
+def _hardware(spec: Accelerator, gbps: float | None, network: Network | None) -> tuple[Hardware, str]:
     typical = spec.scale_out_bytes_per_s_per_accelerator
     if network is not None:
-        fabric, basis = (
-            Fabric(
-                kind=network.kind,
-                bytes_per_s_per_accelerator=network.bytes_per_s_per_accelerator,
-                oversubscription=network.oversubscription,
-                rails=network.rails,
-            ),
-            "caller",
-        )
+        fabric, basis = _stated_fabric(network), "caller"
     elif gbps is not None:
         fabric, basis = _plain_fabric(gbps / BITS_PER_BYTE * GIGA), "offer"
     elif typical is not None:
         fabric, basis = _plain_fabric(typical), "typical"
     else:
-        return Hardware(
-            key=f"{spec.id}/{spec.accelerators_per_node}/none", accelerator=spec, fabric=None, fabric_basis="unknown"
-        )
+        key = f"{spec.id}/{spec.accelerators_per_node}/none"
+        return Hardware(key=key, accelerator=spec, fabric=None), "unknown"
     rate = f"{fabric.kind}:{fabric.bytes_per_s_per_accelerator:.6g}:{fabric.oversubscription:g}:{fabric.rails}"
-    key = f"{spec.id}/{spec.accelerators_per_node}/{rate}/{basis}"
-    return Hardware(key=key, accelerator=spec, fabric=fabric, fabric_basis=basis)
+    key = f"{spec.id}/{spec.accelerators_per_node}/{rate}"
+    return Hardware(key=key, accelerator=spec, fabric=fabric), basis
+
+
+def _stated_fabric(network: Network) -> Fabric:
+    return Fabric(
+        kind=network.kind,
+        bytes_per_s_per_accelerator=network.bytes_per_s_per_accelerator,
+        oversubscription=network.oversubscription,
+        rails=network.rails,
+    )
 
 
 def _plain_fabric(bytes_per_s: float) -> Fabric:
@@ -242,7 +289,8 @@ def _owned(snapshot: Snapshot, supply: Supply) -> tuple[list[Candidate], list[Sk
         if entry is None or entry.spec is None or not entry.quotable:
             skipped.append(Skipped(subject=name, code="not_quotable", reason="the catalog has no usable specification"))
             continue
-        candidates.append(Candidate(hardware=_hardware(entry.spec, None, supply.network), offer=None))
+        hardware, basis = _hardware(entry.spec, None, supply.network)
+        candidates.append(Candidate(hardware=hardware, offer=None, fabric_basis=basis, name="owned"))
     return candidates, skipped
 
 

@@ -57,7 +57,12 @@ class PricedTerms:
 
     def has_rate(self, currency: str) -> bool:
         """Whether amounts in that currency can be shown in the terms' currency."""
-        return currency == self.currency or self.snapshot.fx.rate(currency, self.currency, self.as_of) is not None
+        if currency not in self._conversions:
+            try:
+                self.conversion(currency)
+            except Problem:
+                return False
+        return True
 
     def _find(self, currency: str) -> Conversion:
         rate = self.snapshot.fx.rate(currency, self.currency, self.as_of) if currency != self.currency else None

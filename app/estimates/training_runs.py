@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from app.catalog.snapshot import Snapshot, StorageSystem
@@ -13,14 +14,15 @@ from app.estimates.job import TrainingSpec, training_spec
 from app.estimates.job_schemas import TrainingJob
 from app.estimates.physics import quantized, train
 from app.estimates.run_level import RunLevel, run_level, scaled
+from app.estimates.runs import Found, Runs
 from app.estimates.schemas import Item
 from app.estimates.sizing import DEFAULT_HORIZON_HOURS, LARGEST_CLUSTER, counts_to_try
-from app.estimates.supply import Hardware, Selection
+from app.estimates.supply import SPOT, Hardware, Selection
 
-Runs = tuple[list[dict[str, Any]], dict[str, Infeasible]]
 # From the first guess a cluster is doubled at most this often to fit or to keep the deadline.
 MOST_TRIES = 6
-STEADY, SPOT = "steady", "spot"
+# Cluster sizes shown per machine where the caller named accelerators or ranks by time: the first guess and its double.
+MORE_SIZES = 2
 
 
 def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> Runs:
@@ -33,18 +35,17 @@ def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str)
     search = _Search(
         snapshot=snapshot, item=item, job=job, spec=spec, storage=storage_of(snapshot, item, at), pinned=pinned
     )
-    runs: list[dict[str, Any]] = []
+    runs: list[Found] = []
     refused: dict[str, Infeasible] = {}
     campaign = job.campaign
     work = spec.workload.tokens * (
         campaign.full_runs + campaign.partial_runs * campaign.fraction + campaign.reruns_expected
     )
     hours = item.constraints.deadline_hours or DEFAULT_HORIZON_HOURS
-    spot = {c.hardware.key for c in selection.candidates if c.offer is not None and c.offer.purchase_model == "spot"}
-    steady = {c.hardware.key for c in selection.candidates if c.offer is None or c.offer.purchase_model != "spot"}
+    sizes = 1 if item.supply.accelerators is None and item.objective in ("cost", "carbon") else MORE_SIZES
     for hardware in selection.hardware:
-        markets = [m for m, keys in ((STEADY, steady), (SPOT, spot)) if hardware.key in keys]
-        counts = counts_to_try(spec.workload, hardware, work, hours, pinned, divisor)
+        markets = selection.markets[hardware.key]
+        counts = counts_to_try(spec.workload, hardware, work, hours, pinned, divisor, sizes)
         found, refusal = search.on(hardware, counts, markets)
         runs.extend(found)
         if refusal is not None and not found:
@@ -63,10 +64,10 @@ class _Search:
         self.storage, self.pinned = storage, pinned
 
     def on(
-        self, hardware: Hardware, counts: list[int], markets: list[str]
-    ) -> tuple[list[dict[str, Any]], Infeasible | None]:
+        self, hardware: Hardware, counts: list[int], markets: tuple[str, ...]
+    ) -> tuple[list[Found], Infeasible | None]:
         """Runs on one machine: the counts to try, and larger ones while none fits or none keeps the deadline."""
-        runs: list[dict[str, Any]] = []
+        runs: list[Found] = []
         refusal: Infeasible | None = None
         queue = list(counts)
         limit = min(LARGEST_CLUSTER, hardware.largest_count or LARGEST_CLUSTER)
@@ -80,57 +81,76 @@ class _Search:
                 refusal = found
             else:
                 runs.extend(found)
-            in_time = any(deadline is None or run["duration_hours"]["p50"] <= deadline for run in runs)
+            in_time = any(deadline is None or run.light["duration_hours"]["p50"] <= deadline for run in runs)
             if self.pinned is None and not queue and not in_time and 2 * count <= limit:
                 queue.append(2 * count)
         return runs, refusal
 
-    def _at(self, hardware: Hardware, fleet: int, markets: list[str]) -> list[dict[str, Any]] | Infeasible:
-        """Runs on a fleet of one size: as many at a time as were asked for and fit."""
+    def _at(self, hardware: Hardware, fleet: int, markets: tuple[str, ...]) -> list[Found] | Infeasible:
+        """Runs on a fleet of one size, with as many at a time, up to what was asked for, as finish first."""
         if hardware.largest_count is not None and fleet > hardware.largest_count:
             return _unknown_fabric(hardware, fleet)
         refusal: Infeasible | None = None
+        best: dict[str, Found] = {}
         for runs_at_once, each in concurrency_choices(self.job.campaign, fleet):
             result = train(self.snapshot, self.spec.workload, hardware, each, self.spec.plan)
             if isinstance(result, Infeasible):
                 refusal = result
                 continue
             result = scaled(result, self.job, each)
-            rows = [self._run(hardware, fleet, each, runs_at_once, result, market) for market in markets]
-            feasible = [row for row in rows if not isinstance(row, Infeasible)]
-            if feasible:
-                return feasible
-            refusal = next(row for row in rows if isinstance(row, Infeasible))
+            for market in markets:
+                found = self._run(hardware, fleet, each, runs_at_once, result, market)
+                if isinstance(found, Infeasible):
+                    refusal = found
+                elif market not in best or _hours(found) < _hours(best[market]):
+                    best[market] = found
+        if best:
+            return list(best.values())
         assert refusal is not None
         return refusal
 
     def _run(
         self, hardware: Hardware, fleet: int, each: int, runs_at_once: int, result: TrainingResult, market: str
-    ) -> dict[str, Any] | Infeasible:
+    ) -> Found | Infeasible:
         level = run_level(
             self.snapshot, self.item, self.spec.workload, result, hardware, each, runs_at_once, self.storage,
             spot=market == SPOT,
         )  # fmt: skip
         if isinstance(level, Infeasible):
             return level
-        per_node = hardware.accelerator.accelerators_per_node
-        run = {
+        light = {
             "key": f"{hardware.key}/{fleet}/{market}",
             "kind": "training",
             "market": market,
             "hardware": hardware.key,
             "accelerator": hardware.accelerator.id,
-            "architecture": hardware.accelerator.architecture,
             "accelerators": fleet,
+            "duration_hours": band_json(level.outcome.duration_hours),
+            "hours": band_json(level.outcome.duration_hours),
+            "energy": level.energy_json(),
+        }
+        rest = partial(self._rest, hardware, fleet, each, runs_at_once, result, level)
+        return Found(light=quantized(light), rest=rest)
+
+    def _rest(
+        self,
+        hardware: Hardware,
+        fleet: int,
+        each: int,
+        runs_at_once: int,
+        result: TrainingResult,
+        level: RunLevel,
+    ) -> dict[str, Any]:
+        """Everything of a run that only a shown option needs."""
+        return {
+            "architecture": hardware.accelerator.architecture,
             "accelerators_per_run": each,
             "concurrent_runs": runs_at_once,
-            "nodes": -(-fleet // per_node),
+            "nodes": -(-fleet // hardware.accelerator.accelerators_per_node),
             "fabric": fabric_json(hardware),
             "plan": asdict(result.plan),
             "evidence_class": result.evidence_class,
             "performance": _performance(self.job, result, level, each),
-            "duration_hours": band_json(level.outcome.duration_hours),
-            "hours": band_json(level.outcome.duration_hours),
             "hours_split": dict(level.split),
             "tokens": level.tokens,
             "tokens_per_run": level.tokens_per_run,
@@ -139,21 +159,23 @@ class _Search:
             "storage_bytes": level.storage_bytes,
             "required_read_bytes_per_s": level.outcome.data.required_read_bytes_per_s * runs_at_once,
             "egress_bytes": level.egress_bytes,
-            "energy": level.energy_json(),
             "spare_nodes": level.outcome.spare_nodes,
             "data": _data(level),
             "checkpoint": _checkpoint(level),
-            "assumptions": [a.stored() for a in self._assumptions(hardware, result, level)],
+            "assumptions": [a.stored() for a in self._assumptions(result, level)],
         }
-        rounded: dict[str, Any] = quantized(run)
-        return rounded
 
-    def _assumptions(self, hardware: Hardware, result: TrainingResult, level: RunLevel) -> list[Assumption]:
+    def _assumptions(self, result: TrainingResult, level: RunLevel) -> list[Assumption]:
         engine = [
             Assumption(id=name, value=value, unit="engine", source="engine calibration", moves=HOURS)
             for name, value in sorted(result.assumptions.items())
+            if name != "precision"
         ]
-        return [*self.spec.assumptions, *engine, *fabric_assumptions(hardware), *level.assumptions]
+        return [*self.spec.assumptions, *engine, *level.assumptions]
+
+
+def _hours(found: Found) -> float:
+    return float(found.light["duration_hours"]["p50"])
 
 
 def pinned_divisor(job: TrainingJob) -> int:
@@ -240,26 +262,10 @@ def _checkpoint(level: RunLevel) -> dict[str, Any]:
     }
 
 
-def fabric_assumptions(hardware: Hardware) -> list[Assumption]:
-    """The network, where it is the accelerator's usual one and not the offer's own."""
-    fabric = hardware.fabric
-    if fabric is None or hardware.fabric_basis != "typical":
-        return []
-    return [
-        Assumption(
-            id="scale_out_bytes_per_s_per_accelerator",
-            value=fabric.bytes_per_s_per_accelerator,
-            unit="byte/s",
-            source=f"usual network of servers with {hardware.accelerator.id}; the offer does not state its own",
-            moves=HOURS,
-        )
-    ]
-
-
 def fabric_json(hardware: Hardware) -> dict[str, Any] | None:
     """How a configuration names its network."""
     fabric = hardware.fabric
-    return None if fabric is None else {**asdict(fabric), "basis": hardware.fabric_basis}
+    return None if fabric is None else asdict(fabric)
 
 
 def band_json(band: Band) -> dict[str, float]:
