@@ -1,5 +1,6 @@
 """Published configurations: exact counts against the reference classes, stated quantisation, clear refusals."""
 
+import contextlib
 import csv
 import json
 from pathlib import Path
@@ -172,3 +173,26 @@ def test_block_sparse_selection_reads_less_than_it_keeps() -> None:
     kept = cache_bytes_per_sequence(model, context, 1.0)
     assert kept == context * (62 * 2 * 8 * 128 + 59 * 128)
     assert cache_read_bytes_per_step(model, context, 1.0) == kept - 59 * (context - 2048) * 2 * 8 * 128
+
+
+VARIED = [
+    "deepseek-ai--DeepSeek-V4-Flash.json",
+    "google--gemma-4-26B-A4B.json",
+    "moonshotai--Kimi-K2.5.json",
+    "openai--gpt-oss-20b.json",
+    "Qwen--Qwen3.5-35B-A3B.json",
+]
+
+
+@pytest.mark.parametrize("file", VARIED)
+@pytest.mark.parametrize("wrong", [None, -1, "x", [1], {"a": 1}, 10**30], ids=str)
+def test_any_wrong_value_is_an_engine_error_or_harmless(file: str, wrong: object) -> None:
+    """People paste configurations: nothing in one may end in another kind of error, or take forever."""
+    whole = load(file)
+    parts = [(), *((key,) for key, value in whole.items() if isinstance(value, dict))]
+    for path in parts:
+        for key in whole[path[0]] if path else whole:
+            damaged = load(file)
+            (damaged[path[0]] if path else damaged)[key] = wrong
+            with contextlib.suppress(EngineInputError):
+                count_parameters(read_config(damaged).transformer)

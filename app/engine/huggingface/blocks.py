@@ -1,7 +1,9 @@
 """Architectures described layer by layer: Nemotron-H block types, and blocks found by architecture search."""
 
+from collections.abc import Mapping
+
 from app.engine.errors import EngineInputError
-from app.engine.huggingface.keys import Config, find, per_layer, require_int
+from app.engine.huggingface.keys import Config, find, optional_mapping, per_layer, require_int
 from app.engine.transformer import DenseMlp, FeedForward, Mixer, SoftmaxAttention
 
 # Letters of hybrid_override_pattern and words of layers_block_type (NemotronHConfig).
@@ -81,7 +83,7 @@ def block_mixer(config: Config, block: Config) -> Mixer | None:
     ----------
     1. NVIDIA, Llama-3.3-Nemotron-Super-49B, modeling_decilm.py (heads in a group, no-op and linear replacements).
     """
-    attention = block.get("attention") or {}
+    attention = optional_mapping(_block(block), "attention")
     if attention.get("no_op"):
         return None
     if attention.get("replace_with_linear"):
@@ -114,7 +116,7 @@ def block_feed_forward(config: Config, block: Config) -> FeedForward | None:
     ----------
     1. NVIDIA, Llama-3.3-Nemotron-Super-49B, modeling_decilm.py (width from ffn_mult).
     """
-    ffn = block.get("ffn") or {}
+    ffn = optional_mapping(_block(block), "ffn")
     if ffn.get("no_op"):
         return None
     multiple = ffn.get("ffn_mult")
@@ -122,6 +124,12 @@ def block_feed_forward(config: Config, block: Config) -> FeedForward | None:
         raise EngineInputError("block_configs", "every block with an MLP needs a positive ffn_mult")
     width = int(GATED_SHARE * multiple * require_int(config, "hidden_size"))
     return DenseMlp(ffn=-(-width // FFN_MULTIPLE) * FFN_MULTIPLE)
+
+
+def _block(block: object) -> Config:
+    if not isinstance(block, Mapping):
+        raise EngineInputError("block_configs", "must hold a JSON object for every layer")
+    return block
 
 
 def block_norms(mixer: Mixer | None, part: FeedForward | None) -> int:

@@ -1,7 +1,16 @@
 """Feed-forward parts of a configuration, layer by layer."""
 
+from app.engine.errors import EngineInputError
 from app.engine.huggingface.blocks import block_feed_forward, hybrid_pattern, layer_count
-from app.engine.huggingface.keys import Config, find, optional_int, per_layer, require_int
+from app.engine.huggingface.keys import (
+    Config,
+    find,
+    optional_int,
+    per_layer,
+    positive_int,
+    require_int,
+    required_per_layer,
+)
 from app.engine.transformer import DenseMlp, FeedForward, MoeMlp
 
 # Families with a plain two-matrix MLP (transformers 5.23 model classes); squared ReLU is never gated.
@@ -36,7 +45,7 @@ def feed_forwards(config: Config, family: str) -> list[FeedForward | None]:
     layers = layer_count(config)
     experts = find(config, "experts")
     if config.get("block_configs"):
-        return [block_feed_forward(config, block) for block in per_layer(config, "block_configs", layers) or []]
+        return [block_feed_forward(config, block) for block in required_per_layer(config, "block_configs", layers)]
     pattern = hybrid_pattern(config, layers)
     if pattern:
         made = {"-": _dense(config, family) if "-" in pattern else None, "E": _moe(config, family) if experts else None}
@@ -45,11 +54,8 @@ def feed_forwards(config: Config, family: str) -> list[FeedForward | None]:
         return [_dense(config, family, _wide(config, index, layers)) for index in range(layers)]
     sparse = _sparse_layers(config, layers)
     moe = _moe(config, family)
-    dense = (
-        None
-        if all(sparse)
-        else _dense(config, family, config.get("intermediate_size_mlp") or config.get("dense_intermediate_size"))
-    )
+    wide = optional_int(config, "intermediate_size_mlp") or optional_int(config, "dense_intermediate_size") or None
+    dense = None if all(sparse) else _dense(config, family, wide)
     return [moe if flag else dense for flag in sparse]
 
 
@@ -70,11 +76,11 @@ def _sparse_layers(config: Config, layers: int) -> list[bool]:
     if flags:
         return [bool(flag) for flag in flags]
     first = optional_int(config, "first_k_dense_replace")
-    step = (
-        find(config, "moe_layer_freq") or config.get("decoder_sparse_step") or config.get("interleave_moe_layer_step")
-    )
-    step = int(step or 1)
-    dense_only = set(config.get("mlp_only_layers") or ())
+    keys = ("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step")
+    step = next((positive_int(key, config[key]) for key in keys if config.get(key)), 1)
+    dense_only = config.get("mlp_only_layers") or []
+    if not isinstance(dense_only, list):
+        raise EngineInputError("mlp_only_layers", "must be a list of layer numbers")
     if config.get("first_k_dense_replace") is not None:
         return [i >= first and i % step == 0 for i in range(layers)]
     return [i not in dense_only and (i + 1) % step == 0 for i in range(layers)]
@@ -98,7 +104,7 @@ def _dense(config: Config, family: str, ffn: int | None = None) -> DenseMlp:
 
 
 def _moe(config: Config, family: str) -> MoeMlp:
-    expert_ffn = find(config, "expert_ffn") or require_int(config, "intermediate_size")
+    expert_ffn = optional_int(config, "expert_ffn") or require_int(config, "intermediate_size")
     shared = optional_int(config, "shared_ffn") or optional_int(config, "shared_experts") * expert_ffn
     if family.startswith("llama4"):
         shared = expert_ffn

@@ -38,6 +38,11 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 
 
+# No dimension of a model comes near these; more is a typing error, and would only take long to count.
+LARGEST_DIMENSION = 1_000_000_000
+LARGEST_LAYERS = 10_000
+
+
 def find(config: Config, meaning: str, default: Any = None) -> Any:
     """Value of the first spelling of a meaning that is present and not null, or the default.
 
@@ -112,6 +117,9 @@ def positive_int(key: str, value: Any) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise EngineInputError(key, f"must be a positive whole number, got {value!r}")
+    largest = LARGEST_LAYERS if key in ALIASES["num_hidden_layers"] else LARGEST_DIMENSION
+    if value > largest:
+        raise EngineInputError(key, f"is larger than any model has, at most {largest:,}", {key: largest})
     return value
 
 
@@ -166,3 +174,60 @@ def per_layer(config: Config, key: str, layers: int) -> list[Any] | None:
     if len(value) < layers:
         raise EngineInputError(key, f"describes {len(value)} layers, but the model has {layers}", {key: layers})
     return list(value)[:layers]
+
+
+def required_per_layer(config: Config, key: str, layers: int) -> list[Any]:
+    """A list with one entry per layer that must be there.
+
+    Parameters
+    ----------
+    config : mapping
+    key : str
+    layers : int
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    EngineInputError
+        When it is missing, not a list or too short.
+
+    References
+    ----------
+    1. Attribute maps of the configuration classes of Hugging Face transformers 5.23.
+    """
+    values = per_layer(config, key, layers)
+    if values is None:
+        raise EngineInputError(key, "must be a list with one entry per layer")
+    return values
+
+
+def optional_mapping(config: Config, key: str) -> Config:
+    """A nested object that may be missing.
+
+    Parameters
+    ----------
+    config : mapping
+    key : str
+
+    Returns
+    -------
+    mapping
+
+    Raises
+    ------
+    EngineInputError
+        When there is something else in its place.
+
+    References
+    ----------
+    1. Attribute maps of the configuration classes of Hugging Face transformers 5.23.
+    """
+    value = config.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise EngineInputError(key, f"must be a JSON object, got {type(value).__name__}")
+    return value

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 from app.engine.errors import EngineInputError
 from app.engine.huggingface.blocks import block_mixer, hybrid_pattern, layer_count
-from app.engine.huggingface.keys import Config, find, optional_int, per_layer, positive_int, require_int
+from app.engine.huggingface.keys import (
+    Config,
+    find,
+    optional_int,
+    optional_mapping,
+    per_layer,
+    positive_int,
+    require_int,
+    required_per_layer,
+)
 from app.engine.transformer import LatentAttention, LinearAttention, Mixer, SoftmaxAttention, StateSpace
 
 # Families whose reference class has biases on the query, key and value projections without saying so in the
@@ -43,13 +52,13 @@ def mixers(config: Config, family: str) -> list[Mixer | None]:
     """
     layers = layer_count(config)
     if config.get("block_configs"):
-        return [block_mixer(config, block) for block in per_layer(config, "block_configs", layers) or []]
+        return [block_mixer(config, block) for block in required_per_layer(config, "block_configs", layers)]
     pattern = hybrid_pattern(config, layers)
     if pattern:
         made: dict[str, Mixer] = {"*": _softmax(config, family), "M": _state_space(config)}
         return [made.get(letter) for letter in pattern]
     if config.get("compress_ratios"):
-        ratios = per_layer(config, "compress_ratios", layers) or []
+        ratios = required_per_layer(config, "compress_ratios", layers)
         return [_compressed(config, ratio) for ratio in ratios]
     if config.get("kv_lora_rank"):
         latent = _latent(config)
@@ -60,7 +69,7 @@ def mixers(config: Config, family: str) -> list[Mixer | None]:
         return [shared if kind == "shared" else latent for kind in indexers or [""] * layers]
     kinds = _kinds(config, family, layers)
     made_of = [_of_kind(config, family, kind, index, layers) for index, kind in enumerate(kinds)]
-    sparse = config.get("sparse_attention_config")
+    sparse = optional_mapping(config, "sparse_attention_config")
     return _with_block_selection(sparse, made_of, layers) if sparse else list(made_of)
 
 
@@ -79,7 +88,7 @@ def _with_block_selection(sparse: Config, made: list[Mixer], layers: int) -> lis
 
 def _delta_or_latent(config: Config, latent: LatentAttention, layers: int) -> list[Mixer | None]:
     """Kimi Linear: delta attention, and latent attention in the layers listed (counted from 1)."""
-    linear = config["linear_attn_config"]
+    linear = optional_mapping(config, "linear_attn_config")
     heads, width = require_int(linear, "num_heads"), require_int(linear, "head_dim")
     delta = LinearAttention(
         key_heads=heads,
@@ -201,6 +210,8 @@ def _latent(config: Config) -> LatentAttention:
 
 def _compressed(config: Config, ratio: int) -> SoftmaxAttention:
     """DeepSeek-V4: a window, and beyond it entries compressed by ``ratio``; the fine ratio has an indexer."""
+    if isinstance(ratio, bool) or not isinstance(ratio, int) or ratio < 0:
+        raise EngineInputError("compress_ratios", f"holds whole numbers from 0, got {ratio!r}")
     head_dim = require_int(config, "head_dim")
     indexed = 0 < ratio < require_int(config, "sliding_window")
     return SoftmaxAttention(

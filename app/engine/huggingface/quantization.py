@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.huggingface.keys import Config
+from app.engine.errors import EngineInputError
+from app.engine.huggingface.keys import Config, optional_mapping
 from app.engine.transformer import LinearAttention, StateSpace, Transformer
 
 # Parts of a model that quantisers treat alike.
@@ -78,8 +79,8 @@ def stated_quantization(config: Config, transformer: Transformer, side_file: Con
     1. Hugging Face quantization_config; NVIDIA ModelOpt hf_quant_config; vLLM compressed-tensors config_groups.
     """
     base = TORCH_DTYPES.get(str(config.get("dtype") or config.get("torch_dtype") or "bfloat16"), "bf16")
-    inline = config.get("quantization_config") or config.get("compression_config") or {}
-    side = (side_file or {}).get("quantization") or {}
+    inline = optional_mapping(config, "quantization_config") or optional_mapping(config, "compression_config")
+    side = optional_mapping(side_file or {}, "quantization")
     merged: dict[str, Any] = {**inline, **{k: v for k, v in side.items() if v is not None}}
     weights, activations = _main_format(merged)
     kv_cache = _kv_format(merged)
@@ -101,13 +102,14 @@ def _main_format(merged: Config) -> tuple[str | None, str | None]:
     algorithm = str(merged.get("quant_algo") or "").upper()
     if algorithm in ALGORITHMS:
         return ALGORITHMS[algorithm]
-    layers: Mapping[str, Config] = merged.get("quantized_layers") or {}
+    layers = _entries(merged, "quantized_layers")
     if algorithm == "MIXED_PRECISION" and layers:
-        if merged.get("quant_method") in METHODS:
-            return METHODS[merged["quant_method"]]
+        method = str(merged.get("quant_method"))
+        if method in METHODS:
+            return METHODS[method]
         listed = Counter(str(entry.get("quant_algo")).upper() for entry in layers.values())
         return ALGORITHMS.get(listed.most_common(1)[0][0], (None, None))
-    groups: Mapping[str, Config] = merged.get("config_groups") or {}
+    groups = _entries(merged, "config_groups")
     for group in groups.values():
         held = _bits(group.get("weights"))
         if str(group.get("format", "")).startswith("mxfp4"):
@@ -116,11 +118,18 @@ def _main_format(merged: Config) -> tuple[str | None, str | None]:
     return METHODS.get(str(merged.get("quant_method") or "").lower(), (None, None))
 
 
-def _bits(entry: Config | None) -> str | None:
-    if not entry:
+def _entries(merged: Config, key: str) -> Mapping[str, Config]:
+    entries = optional_mapping(merged, key)
+    if not all(isinstance(entry, Mapping) for entry in entries.values()):
+        raise EngineInputError(f"quantization_config.{key}", "must hold a JSON object for every name")
+    return entries
+
+
+def _bits(entry: object) -> str | None:
+    if not isinstance(entry, Mapping):
         return None
-    kind = (str(entry.get("type")), int(entry.get("num_bits") or 0))
-    return {("float", 8): "fp8", ("float", 4): "nvfp4", ("int", 8): "int8", ("int", 4): "int4"}.get(kind)
+    kind = (str(entry.get("type")), str(entry.get("num_bits")))
+    return {("float", "8"): "fp8", ("float", "4"): "nvfp4", ("int", "8"): "int8", ("int", "4"): "int4"}.get(kind)
 
 
 def _kv_format(merged: Config) -> str | None:
@@ -134,18 +143,18 @@ def _kv_format(merged: Config) -> str | None:
 def _parts(merged: Config, transformer: Transformer, base: str, weights: str) -> dict[str, str]:
     parts = dict.fromkeys(ROLES, weights)
     parts["router"] = parts["head"] = base
-    listed: Mapping[str, Config] = merged.get("quantized_layers") or {}
+    listed = _entries(merged, "quantized_layers")
     if listed:
-        if merged.get("quant_method") not in METHODS:
+        if str(merged.get("quant_method")) not in METHODS:
             parts = dict.fromkeys(ROLES, base)
         for role in ROLES:
             formats = Counter(str(e.get("quant_algo")).upper() for name, e in listed.items() if _role(name) == role)
             if formats:
                 parts[role] = ALGORITHMS.get(formats.most_common(1)[0][0], (base, None))[0]
         return parts
-    excluded: Iterable[str] = (
-        merged.get("exclude_modules") or merged.get("ignore") or merged.get("modules_to_not_convert") or ()
-    )
+    excluded = merged.get("exclude_modules") or merged.get("ignore") or merged.get("modules_to_not_convert") or []
+    if not isinstance(excluded, list) or not all(isinstance(name, str) for name in excluded):
+        raise EngineInputError("quantization_config", "the modules left out must be a list of names")
     for role, whole in _excluded_roles(tuple(excluded), transformer).items():
         if whole:
             parts[role] = base

@@ -1,6 +1,9 @@
 """Parameters outside the text stack: vision towers and their projectors."""
 
-from app.engine.huggingface.keys import Config
+import math
+
+from app.engine.errors import EngineInputError
+from app.engine.huggingface.keys import Config, optional_mapping, positive_int
 
 # Llama4VisionConfig of transformers 5.23: what a configuration without its own vision part means.
 LLAMA4_VISION = {
@@ -16,6 +19,9 @@ LLAMA4_VISION = {
 }
 
 RGB = 3
+
+# Inner width of a plain vision transformer over its width (Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021).
+PLAIN_FFN_RATIO = 4
 
 
 def vision_parameters(config: Config, family: str, text_hidden: int) -> int:
@@ -39,7 +45,7 @@ def vision_parameters(config: Config, family: str, text_hidden: int) -> int:
     ----------
     1. Vision classes of Hugging Face transformers 5.23 (qwen3_vl, qwen3_5, gemma4, kimi_k25, llama4).
     """
-    vision = config.get("vision_config") or {}
+    vision = optional_mapping(config, "vision_config")
     if family == "llama4":
         return _llama4({**LLAMA4_VISION, **vision}, text_hidden)
     if not vision:
@@ -53,48 +59,62 @@ def vision_parameters(config: Config, family: str, text_hidden: int) -> int:
     return _plain(vision, text_hidden)
 
 
+def _size(vision: Config, key: str) -> int:
+    return positive_int(f"vision_config.{key}", vision.get(key))
+
+
+def _list(vision: Config, key: str) -> list[int]:
+    value = vision.get(key)
+    if not isinstance(value, list) or not all(isinstance(entry, int) for entry in value):
+        raise EngineInputError(f"vision_config.{key}", "must be a list of whole numbers")
+    return value
+
+
 def _block(hidden: int, ffn: int) -> int:
     """Encoder block with biases and two LayerNorms."""
     return 4 * (hidden * hidden + hidden) + 2 * hidden * ffn + ffn + hidden + 4 * hidden
 
 
 def _qwen(v: Config) -> int:
-    hidden, patch = v["hidden_size"], v["patch_size"]
-    embed = v["in_channels"] * v["temporal_patch_size"] * patch * patch * hidden + hidden
-    merged = hidden * v["spatial_merge_size"] ** 2
-    projector = merged * merged + merged + merged * v["out_hidden_size"] + v["out_hidden_size"]
-    deep = len(v["deepstack_visual_indexes"]) * (projector + 2 * merged)
-    table = v["num_position_embeddings"] * hidden
-    return int(embed + table + v["depth"] * _block(hidden, v["intermediate_size"]) + projector + 2 * hidden + deep)
+    hidden, patch = _size(v, "hidden_size"), _size(v, "patch_size")
+    embed = _size(v, "in_channels") * _size(v, "temporal_patch_size") * patch * patch * hidden + hidden
+    merged = hidden * _size(v, "spatial_merge_size") ** 2
+    projector = merged * merged + merged + merged * _size(v, "out_hidden_size") + _size(v, "out_hidden_size")
+    deep = len(_list(v, "deepstack_visual_indexes")) * (projector + 2 * merged)
+    table = _size(v, "num_position_embeddings") * hidden
+    layers = _size(v, "depth") * _block(hidden, _size(v, "intermediate_size"))
+    return embed + table + layers + projector + 2 * hidden + deep
 
 
 def _gemma4(v: Config, text_hidden: int) -> int:
-    hidden, heads, head_dim = v["hidden_size"], v["num_attention_heads"], v["head_dim"]
-    attention = 2 * hidden * heads * head_dim + 2 * hidden * v["num_key_value_heads"] * head_dim + 2 * head_dim
-    layer = attention + 3 * hidden * v["intermediate_size"] + 4 * hidden
-    embed = RGB * v["patch_size"] ** 2 * hidden + 2 * v["position_embedding_size"] * hidden
-    return int(embed + v["num_hidden_layers"] * layer + hidden * text_hidden)
+    hidden, heads, head_dim = _size(v, "hidden_size"), _size(v, "num_attention_heads"), _size(v, "head_dim")
+    attention = 2 * hidden * heads * head_dim + 2 * hidden * _size(v, "num_key_value_heads") * head_dim + 2 * head_dim
+    layer = attention + 3 * hidden * _size(v, "intermediate_size") + 4 * hidden
+    embed = RGB * _size(v, "patch_size") ** 2 * hidden + 2 * _size(v, "position_embedding_size") * hidden
+    return int(embed + _size(v, "num_hidden_layers") * layer + hidden * text_hidden)
 
 
 def _kimi(v: Config, text_hidden: int) -> int:
-    hidden = v["vt_hidden_size"]
-    merged = hidden * v["merge_kernel_size"][0] * v["merge_kernel_size"][1]
-    embed = RGB * v["patch_size"] ** 2 * hidden + hidden + v["init_pos_emb_height"] * v["init_pos_emb_width"] * hidden
+    hidden = _size(v, "vt_hidden_size")
+    merged = hidden * math.prod(_list(v, "merge_kernel_size"))
+    table = _size(v, "init_pos_emb_height") * _size(v, "init_pos_emb_width") * hidden
+    embed = RGB * _size(v, "patch_size") ** 2 * hidden + hidden + table
     projector = merged * merged + merged + merged * text_hidden + text_hidden + 2 * hidden
-    return int(embed + v["vt_num_hidden_layers"] * _block(hidden, v["vt_intermediate_size"]) + 2 * hidden + projector)
+    layers = _size(v, "vt_num_hidden_layers") * _block(hidden, _size(v, "vt_intermediate_size"))
+    return embed + layers + 2 * hidden + projector
 
 
 def _llama4(v: Config, text_hidden: int) -> int:
-    hidden = v["hidden_size"]
-    patches = (v["image_size"] // v["patch_size"]) ** 2 + 1
-    embed = v["num_channels"] * v["patch_size"] ** 2 * hidden + hidden + patches * hidden + 4 * hidden
-    adapter = v["intermediate_size"] * v["projector_input_dim"] + v["projector_output_dim"] ** 2
-    layers = v["num_hidden_layers"] * _block(hidden, v["intermediate_size"])
-    return int(embed + layers + adapter + v["vision_output_dim"] * text_hidden)
+    hidden = _size(v, "hidden_size")
+    patches = (_size(v, "image_size") // _size(v, "patch_size")) ** 2 + 1
+    embed = _size(v, "num_channels") * _size(v, "patch_size") ** 2 * hidden + hidden + patches * hidden + 4 * hidden
+    adapter = _size(v, "intermediate_size") * _size(v, "projector_input_dim") + _size(v, "projector_output_dim") ** 2
+    layers = _size(v, "num_hidden_layers") * _block(hidden, _size(v, "intermediate_size"))
+    return int(embed + layers + adapter + _size(v, "vision_output_dim") * text_hidden)
 
 
 def _plain(v: Config, text_hidden: int) -> int:
-    hidden = v.get("hidden_size") or v.get("embed_dim") or 0
-    layers = v.get("num_hidden_layers") or v.get("depth") or 0
-    ffn = v.get("intermediate_size") or 4 * hidden
+    hidden = _size(v, "hidden_size" if v.get("hidden_size") is not None else "embed_dim")
+    layers = _size(v, "num_hidden_layers" if v.get("num_hidden_layers") is not None else "depth")
+    ffn = _size(v, "intermediate_size") if v.get("intermediate_size") is not None else PLAIN_FFN_RATIO * hidden
     return int(layers * _block(hidden, ffn) + hidden * text_hidden)
