@@ -20,7 +20,7 @@ from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_training
 from app.engine.transformer import Transformer
 from app.engine.typical import typical_mixture, typical_transformer
-from app.engine.workload import TrainingPlanRequest, TrainingWorkload
+from app.engine.workload import Software, TrainingPlanRequest, TrainingWorkload
 
 Case = Mapping[str, Any]
 
@@ -31,6 +31,22 @@ KINDS = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora")
 SEQUENCE = 4096
 PRETRAIN_BATCH_TOKENS = 4_194_304
 FINETUNE_BATCH_SEQUENCES = 32
+
+# The stack a report names, by words of its source; None = as tuned as the best calibrated one (llm.c and its speedruns
+# are hand-written kernels and compiled graphs, NVIDIA's own reports its own stack). Everything else is somebody's own
+# run of an open framework.
+STACKS: tuple[tuple[str, str | None], ...] = (
+    ("llm.c", None),
+    ("modded-nanogpt", None),
+    ("nanochat", None),
+    ("nemotron", None),
+    ("gpt-neox", "deepspeed"),
+    ("mpt-30b", "llm-foundry"),
+    ("fsdp_qlora", "fsdp"),
+    ("starcoder", "megatron"),
+    ("open-instruct", "deepspeed"),
+)
+OWN_RUN = "plain"
 
 # Rows a configuration is spelled with in the file, and its name in a Hugging Face configuration.
 DIMENSIONS = {
@@ -138,6 +154,7 @@ def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float,
         sequence_length=sequence,
         global_batch_sequences=max(1, round(batch_tokens / sequence)),
         precision="bf16",
+        software=Software(stack=_stack(case)),
     )
     result = search_training(workload, cluster, TrainingPlanRequest(), calibration)
     if isinstance(result, Infeasible):
@@ -147,6 +164,11 @@ def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float,
         raise _RefusedError(f"{outcome.rule}: {outcome.message}")
     band = outcome.run_hours
     return (band.p10, band.p50, band.p90), result.evidence_class, basis
+
+
+def _stack(case: Case) -> str | None:
+    text = f"{case['id']} {case.get('source', '')}".lower()
+    return next((stack for word, stack in STACKS if word in text), OWN_RUN)
 
 
 def _transformer(model: Case) -> tuple[Transformer, str]:

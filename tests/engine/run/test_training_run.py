@@ -19,6 +19,7 @@ from app.engine.run import (
     RunOutcome,
     run_training,
 )
+from app.engine.workload import Software
 from tests.engine.run.builders import cluster, result, run, workload
 
 STORE = Storage(id="store", kind="parallel", read_bytes_per_s=5e8, write_bytes_per_s=5e8, gpu_direct=False)
@@ -144,3 +145,17 @@ def test_impossible_surroundings_are_named() -> None:
         Power(power_usage_effectiveness=0.9)
     with pytest.raises(EngineInputError, match="restart_s"):
         Reliability(restart_s=(3.0, 2.0, 1.0))
+
+
+def test_naming_the_stack_narrows_the_upper_end_only() -> None:
+    job = workload(1e12)
+    named = replace(job, software=Software(stack="nemo"))
+    bands = []
+    for each in (job, named):
+        outcome = run_training(result(1e6), each, cluster(64), RunConditions())
+        assert isinstance(outcome, RunOutcome)
+        bands.append(outcome.run_hours)
+    unnamed, sure = bands
+    assert unnamed.p50 == sure.p50
+    assert unnamed.p10 == sure.p10
+    assert unnamed.p90 > 1.2 * sure.p90
