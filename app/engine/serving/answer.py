@@ -23,6 +23,17 @@ NO_RESIDUALS = (-0.7, 0.7)
 def band(calibration: ServingCalibration, metric: str, evidence: str, value: float) -> Band:
     """Interval of a figure by metric and evidence class.
 
+    Parameters
+    ----------
+    calibration : ServingCalibration
+    metric : str
+    evidence : str
+    value : float [any]
+
+    Returns
+    -------
+    Band
+
     References
     ----------
     1. Vovk et al. 2005 (conformal prediction).
@@ -33,6 +44,15 @@ def band(calibration: ServingCalibration, metric: str, evidence: str, value: flo
 
 def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady, Replicas]:
     """The chosen plan at exactly its load, as a curve of one plan and one point.
+
+    Parameters
+    ----------
+    replicas : Replicas
+    choice : Choice
+
+    Returns
+    -------
+    tuple[LoadCurve, Steady, Replicas]
 
     References
     ----------

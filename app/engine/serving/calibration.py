@@ -207,6 +207,14 @@ class ServingCalibration:
 def years_from_zero(released_year: float) -> float:
     """Release year relative to :data:`YEAR_ZERO`, held inside the measured span [year].
 
+    Parameters
+    ----------
+    released_year : float [year]
+
+    Returns
+    -------
+    float
+
     References
     ----------
     1. ``measurements/README.md``: software drifts within the span of the rows only.
@@ -216,6 +224,15 @@ def years_from_zero(released_year: float) -> float:
 
 def computed_format(accelerator: Accelerator, number_format: str) -> str:
     """Format name of the curve tables a format computes in on this part.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+    number_format : str
+
+    Returns
+    -------
+    str
 
     Notes
     -----

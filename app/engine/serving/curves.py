@@ -82,6 +82,14 @@ class AttentionCurve:
 def family(accelerator: Accelerator) -> str:
     """Family whose kernels an accelerator shares: its architecture, data-centre and graphics parts kept apart.
 
+    Parameters
+    ----------
+    accelerator : Accelerator
+
+    Returns
+    -------
+    str
+
     References
     ----------
     1. Vendor architecture names, catalog rows.
@@ -92,6 +100,15 @@ def family(accelerator: Accelerator) -> str:
 
 def dense_peak(accelerator: Accelerator, number_format: str) -> tuple[float, str]:
     """Dense peak of the format, or of the widest one the chip falls back to [FLOP/s], and the format it computes in.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+    number_format : str
+
+    Returns
+    -------
+    tuple[float, str]
 
     Notes
     -----
@@ -114,6 +131,16 @@ def look_up(
     table: Mapping[str, Mapping[str, float]], accelerator: Accelerator, computed: str
 ) -> tuple[Mapping[str, float], str]:
     """A curve of the family, else of the vendor, else of anyone, and which it was.
+
+    Parameters
+    ----------
+    table : Mapping[str, Mapping[str, float]]
+    accelerator : Accelerator
+    computed : str
+
+    Returns
+    -------
+    tuple[Mapping[str, float], str]
 
     References
     ----------

@@ -15,6 +15,14 @@ NORMAL_95 = 1.6448536269514722
 def log_spread(lengths: Lengths) -> float:
     """Standard deviation of the log length of a log-normal with the given mean and p95 [1].
 
+    Parameters
+    ----------
+    lengths : Lengths
+
+    Returns
+    -------
+    float
+
     Notes
     -----
     ``p95 = mean exp(1.645 s - s^2/2)``; the smaller root. A p95 beyond what any log-normal with that mean reaches takes
@@ -38,6 +46,14 @@ def log_spread(lengths: Lengths) -> float:
 def variation_squared(lengths: Lengths) -> float:
     """Squared coefficient of variation of the length [1].
 
+    Parameters
+    ----------
+    lengths : Lengths
+
+    Returns
+    -------
+    float
+
     References
     ----------
     1. Moments of the log-normal distribution.
@@ -47,6 +63,15 @@ def variation_squared(lengths: Lengths) -> float:
 
 def quantile_ratio(lengths: Lengths, percentile: float) -> float:
     """Length at a percentile over the mean length [1].
+
+    Parameters
+    ----------
+    lengths : Lengths
+    percentile : float [%]
+
+    Returns
+    -------
+    float
 
     References
     ----------
@@ -66,6 +91,14 @@ def quantile_ratio(lengths: Lengths, percentile: float) -> float:
 
 def longest(lengths: Lengths) -> float:
     """Longest length that plans must hold [token]: the histogram's end, else the stated p95, else the mean.
+
+    Parameters
+    ----------
+    lengths : Lengths
+
+    Returns
+    -------
+    float
 
     References
     ----------

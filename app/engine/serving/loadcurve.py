@@ -145,6 +145,16 @@ class Quantiles:
 def quantiles_of(prompt: Lengths, output: Lengths, percentiles: tuple[float, ...]) -> Quantiles:
     """Quantiles of lengths and of the normal distribution at some percentiles [%]; NaN asks for the mean.
 
+    Parameters
+    ----------
+    prompt : Lengths
+    output : Lengths
+    percentiles : tuple[float, ...]
+
+    Returns
+    -------
+    Quantiles
+
     References
     ----------
     1. Abramowitz and Stegun, section 26.2.
@@ -163,7 +173,21 @@ def quantiles_of(prompt: Lengths, output: Lengths, percentiles: tuple[float, ...
 
 
 def quantiles_for(workload: ServingWorkload, percentiles: tuple[float, ...]) -> Quantiles:
-    """Quantiles of a workload's lengths at some percentiles [%]."""
+    """Quantiles of a workload's lengths at some percentiles.
+
+    Parameters
+    ----------
+    workload : ServingWorkload
+    percentiles : tuple of float [%]
+
+    Returns
+    -------
+    Quantiles
+
+    References
+    ----------
+    1. :func:`quantiles_of`.
+    """
     return quantiles_of(workload.input_tokens, workload.output_tokens, percentiles)
 
 
@@ -201,6 +225,17 @@ def ttft_at(curve: LoadCurve, waits: Waits, frontend_s: float, at: Quantiles) ->
 def tpot_at(workload: ServingWorkload, curve: LoadCurve, accepted: float, at: Quantiles) -> Floats:
     """Time per output token of a request at some percentiles [s].
 
+    Parameters
+    ----------
+    workload : ServingWorkload
+    curve : LoadCurve
+    accepted : float [token]
+    at : Quantiles
+
+    Returns
+    -------
+    Floats
+
     Notes
     -----
     Two causes of spread: the number of requests in the engine (Poisson, standard deviation ``sqrt(n)``), and how many
@@ -222,6 +257,19 @@ def e2e_at(
 ) -> Floats:
     """End-to-end time of a request at some percentiles [s].
 
+    Parameters
+    ----------
+    workload : ServingWorkload
+    curve : LoadCurve
+    waits : Waits
+    frontend_s : float [s]
+    accepted : float [token]
+    at : Quantiles
+
+    Returns
+    -------
+    Floats
+
     References
     ----------
     1. Little 1961. 2. Kleinrock 1975.
@@ -234,6 +282,15 @@ def e2e_at(
 
 def signed_quadrature(a: Floats, b: Floats) -> Floats:
     """Sum of two deviations of independent causes, keeping their direction.
+
+    Parameters
+    ----------
+    a : Floats
+    b : Floats
+
+    Returns
+    -------
+    Floats
 
     References
     ----------

@@ -56,6 +56,16 @@ def serving_memory(
 def sequence_bytes(o: Operators, tokens: Floats, frees_windows: bool = True) -> Floats:
     """Cache bytes of one sequence of the given length on one accelerator [byte], ``(plans, cases)``.
 
+    Parameters
+    ----------
+    o : Operators
+    tokens : Floats
+    frees_windows : bool
+
+    Returns
+    -------
+    Floats
+
     Notes
     -----
     Windows hold at most their width where the engine frees what lies outside. Pipeline
@@ -74,6 +84,17 @@ def sequence_bytes(o: Operators, tokens: Floats, frees_windows: bool = True) -> 
 
 def admitted_sequences(o: Operators, memory: ServingMemory, tokens: Floats, frees_windows: bool = True) -> Floats:
     """Sequences of the given admitted length that the replica's cache holds (all attention-data ranks).
+
+    Parameters
+    ----------
+    o : Operators
+    memory : ServingMemory
+    tokens : Floats
+    frees_windows : bool
+
+    Returns
+    -------
+    Floats
 
     References
     ----------

@@ -59,6 +59,17 @@ class Precisions:
 def checkpoint_precisions(t: Transformer, weights: str, activations: str, kv: str) -> Precisions:
     """Formats as published checkpoints use them (see :class:`Precisions`).
 
+    Parameters
+    ----------
+    t : Transformer
+    weights : str
+    activations : str
+    kv : str
+
+    Returns
+    -------
+    Precisions
+
     References
     ----------
     1. NVIDIA ModelOpt checkpoints, ``hf_quant_config.json``.

@@ -18,6 +18,14 @@ STAGES = (1, 2, 4)
 def attention_heads(t: Transformer) -> int:
     """Query heads of the attention layers (1 for a model without any).
 
+    Parameters
+    ----------
+    t : Transformer
+
+    Returns
+    -------
+    int
+
     References
     ----------
     1. Narayanan et al. 2021 (tensor parallelism splits heads).
@@ -30,6 +38,14 @@ def attention_heads(t: Transformer) -> int:
 
 def routed_experts(t: Transformer) -> int:
     """Routed experts of the MoE layers, 0 for a dense model.
+
+    Parameters
+    ----------
+    t : Transformer
+
+    Returns
+    -------
+    int
 
     References
     ----------
@@ -96,6 +112,14 @@ def enumerate_plans(
 
 def plan_arrays(plans: list[tuple[int, int, int, int]]) -> PlanArrays:
     """Plans as arrays.
+
+    Parameters
+    ----------
+    plans : list[tuple[int, int, int, int]]
+
+    Returns
+    -------
+    PlanArrays
 
     References
     ----------

@@ -22,7 +22,7 @@ def admission_wait_s(utilization: Floats, servers: Floats, service_s: Floats, va
         Requests the engine runs at most.
     service_s : array [s]
         Time a request stays in the full engine.
-    variation_squared : float
+    variation_squared : float [1]
         Squared coefficient of variation of the service time.
 
     Returns
@@ -51,7 +51,7 @@ def prefill_wait_s(rate: Floats, work_s: Floats, variation_squared: float) -> Fl
     rate : array [request/s]
     work_s : array [s]
         Engine time of one prefill.
-    variation_squared : float
+    variation_squared : float [1]
         Of the prompt length.
 
     Returns
@@ -91,6 +91,14 @@ def tail_factor(survival: Floats, busy: Floats) -> Floats:
 def normal_quantile(percentile: float) -> float:
     """Standard normal quantile [1].
 
+    Parameters
+    ----------
+    percentile : float [%]
+
+    Returns
+    -------
+    float
+
     References
     ----------
     1. Abramowitz and Stegun, section 26.2.
@@ -100,6 +108,14 @@ def normal_quantile(percentile: float) -> float:
 
 def is_percentile(value: float) -> bool:
     """Whether a percentile lies strictly between 0 and 100.
+
+    Parameters
+    ----------
+    value : float [%]
+
+    Returns
+    -------
+    bool
 
     References
     ----------

@@ -79,6 +79,14 @@ class Steady:
 def lengths_of(requests: Requests) -> Lengths:
     """Lengths as the iteration's costs see them: half of the output is in the cache on average.
 
+    Parameters
+    ----------
+    requests : Requests
+
+    Returns
+    -------
+    Lengths
+
     References
     ----------
     1. Agrawal et al., "Vidur", 2024.

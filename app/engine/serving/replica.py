@@ -63,6 +63,15 @@ _ARRAY_FIELDS: dict[type[Any], tuple[str, ...]] = {
 def take(value: T, rows: Sequence[int] | NDArray[np.intp]) -> T:
     """Rows of a dataclass of arrays.
 
+    Parameters
+    ----------
+    value : T
+    rows : Sequence[int] or NDArray[np.intp]
+
+    Returns
+    -------
+    T
+
     References
     ----------
     1. NumPy indexing.
@@ -79,6 +88,16 @@ def take(value: T, rows: Sequence[int] | NDArray[np.intp]) -> T:
 def cached_operators(t: Transformer, precisions: Precisions, plans: tuple[Plan, ...]) -> Operators:
     """Operators of a set of plans; they depend on the architecture only and are kept.
 
+    Parameters
+    ----------
+    t : Transformer
+    precisions : Precisions
+    plans : tuple[Plan, ...]
+
+    Returns
+    -------
+    Operators
+
     References
     ----------
     1. Pope et al. 2022.
@@ -88,6 +107,14 @@ def cached_operators(t: Transformer, precisions: Precisions, plans: tuple[Plan, 
 
 def precisions_of(workload: ServingWorkload) -> Precisions:
     """Number formats of a workload, as published checkpoints use them.
+
+    Parameters
+    ----------
+    workload : ServingWorkload
+
+    Returns
+    -------
+    Precisions
 
     References
     ----------
@@ -100,6 +127,14 @@ def precisions_of(workload: ServingWorkload) -> Precisions:
 
 def check_workload(workload: ServingWorkload) -> Infeasible | None:
     """What no hardware can mend: lengths beyond the model's context.
+
+    Parameters
+    ----------
+    workload : ServingWorkload
+
+    Returns
+    -------
+    Infeasible or None
 
     References
     ----------
@@ -262,6 +297,15 @@ def _no_memory(
 
 def supports(accelerator: Accelerator, weights: str) -> bool:
     """Whether the part computes in the weights' own format (otherwise it widens them first).
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+    weights : str
+
+    Returns
+    -------
+    bool
 
     References
     ----------

@@ -41,7 +41,20 @@ class Choice:
 
 
 def no_waits(curve: LoadCurve) -> Waits:
-    """Waits of a closed loop below the cap: none beyond the iteration under way."""
+    """Waits of a closed loop below the cap: none beyond the iteration under way.
+
+    Parameters
+    ----------
+    curve : LoadCurve
+
+    Returns
+    -------
+    Waits
+
+    References
+    ----------
+    1. Little's law: a closed loop below the cap has no queue.
+    """
     zero = np.zeros_like(curve.rate)
     return Waits(admission_s=zero, prefill_s=zero, busy=zero)
 
@@ -51,6 +64,20 @@ def figure_at(
     at: Quantiles,
 ) -> Floats:  # fmt: skip
     """``ttft``, ``tpot`` or ``e2e`` at some percentiles [s].
+
+    Parameters
+    ----------
+    metric : str
+    workload : ServingWorkload
+    curve : LoadCurve
+    waits : Waits
+    frontend_s : float [s]
+    accepted : float [token]
+    at : Quantiles
+
+    Returns
+    -------
+    Floats
 
     References
     ----------
@@ -68,6 +95,18 @@ def objectives_hold(
 ) -> Flags:
     """Whether all objectives hold, by plan and batch, as a boolean array.
 
+    Parameters
+    ----------
+    workload : ServingWorkload
+    curve : LoadCurve
+    waits : Waits
+    frontend_s : float [s]
+    accepted : float [token]
+
+    Returns
+    -------
+    Flags
+
     References
     ----------
     1. Zhong et al., "DistServe", 2024 (goodput under TTFT and TPOT objectives).
@@ -82,6 +121,16 @@ def objectives_hold(
 
 def interpolate(x: Floats, xs: Floats, ys: Floats) -> Floats:
     """Value of ``ys`` over ``xs`` at ``x``, row by row, linear between the rungs and held at the ends.
+
+    Parameters
+    ----------
+    x : Floats
+    xs : Floats
+    ys : Floats
+
+    Returns
+    -------
+    Floats
 
     References
     ----------
@@ -99,9 +148,25 @@ def best_under_objectives(
 ) -> tuple[Floats, Floats]:
     """Most requests in one replica of each plan, and its rate, with every objective held (0 where none is).
 
+    Parameters
+    ----------
+    workload : ServingWorkload
+    replicas : Replicas
+    curve : LoadCurve
+    accepted : float [token]
+    planned_utilization : float [1]
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+
     Notes
     -----
     The first batch that breaks an objective is refined linearly between its rung and the one before it.
+
+    References
+    ----------
+    1. Zhong et al., "DistServe", 2024, section 2.3 (goodput under objectives).
     """
     highest = curve.rate.max(axis=1, keepdims=True)
     if workload.requests_per_s is not None:

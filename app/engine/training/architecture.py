@@ -304,6 +304,14 @@ def stack(architectures: Sequence[Architecture]) -> Architecture:
 def column(architecture: Architecture) -> Architecture:
     """Give operator arrays a trailing axis of one, so that they broadcast over plans.
 
+    Parameters
+    ----------
+    architecture : Architecture
+
+    Returns
+    -------
+    Architecture
+
     References
     ----------
     1. Harris et al. 2020 (broadcasting).
@@ -316,6 +324,14 @@ def column(architecture: Architecture) -> Architecture:
 
 def trained_parameters(architecture: Architecture) -> Array | float:
     """All parameters of the text stack and beside it.
+
+    Parameters
+    ----------
+    architecture : Architecture
+
+    Returns
+    -------
+    Array or float
 
     References
     ----------
@@ -333,7 +349,7 @@ def model_flops_per_token(architecture: Architecture, sequence: Array | float, c
     ----------
     architecture : Architecture
     sequence : float or array [token]
-    causal_share : float
+    causal_share : float [1]
         One half counts causal attention as computed; one counts the full square, as some sources do.
 
     Returns

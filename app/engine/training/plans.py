@@ -114,6 +114,14 @@ def arrays_of(plans: Sequence[TrainingPlan]) -> PlanArrays:
 def concatenate(parts: Sequence[PlanArrays]) -> PlanArrays:
     """Plan arrays one after the other.
 
+    Parameters
+    ----------
+    parts : Sequence[PlanArrays]
+
+    Returns
+    -------
+    PlanArrays
+
     References
     ----------
     1. Harris et al., "Array programming with NumPy", Nature 2020.

@@ -15,6 +15,15 @@ GIB = 2.0**30
 def no_peak(workload: TrainingWorkload, cluster: Cluster) -> Infeasible:
     """The accelerator has no unit for the precision.
 
+    Parameters
+    ----------
+    workload : TrainingWorkload
+    cluster : Cluster
+
+    Returns
+    -------
+    Infeasible
+
     References
     ----------
     1. Vendor datasheets (dense peaks by format).
@@ -31,6 +40,15 @@ def no_peak(workload: TrainingWorkload, cluster: Cluster) -> Infeasible:
 
 def no_legal_plan(limits: Limits, request: TrainingPlanRequest) -> Infeasible:
     """No combination of degrees divides the accelerators, heads, experts and batch.
+
+    Parameters
+    ----------
+    limits : Limits
+    request : TrainingPlanRequest
+
+    Returns
+    -------
+    Infeasible
 
     References
     ----------
@@ -73,6 +91,16 @@ def _refuse(rule: str, message: str, numbers: dict[str, float], nearest: dict[st
 
 def out_of_memory(plans: PlanArrays, memory: MemoryArrays, cluster: Cluster) -> Infeasible:
     """No legal plan fits: says what the leanest one lacks and about how many accelerators would hold it.
+
+    Parameters
+    ----------
+    plans : PlanArrays
+    memory : MemoryArrays
+    cluster : Cluster
+
+    Returns
+    -------
+    Infeasible
 
     References
     ----------

@@ -123,6 +123,15 @@ def times_of(problem: Problem, plans: PlanArrays, layers: LayerTimes | None = No
 def memory_arrays(problem: Problem, plans: PlanArrays) -> MemoryArrays:
     """Memory of plans of a problem.
 
+    Parameters
+    ----------
+    problem : Problem
+    plans : PlanArrays
+
+    Returns
+    -------
+    MemoryArrays
+
     References
     ----------
     1. Korthikanti et al. 2022; Rajbhandari et al. 2020.

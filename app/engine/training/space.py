@@ -80,6 +80,15 @@ def cross(columns: Columns, name: str, options: Sequence[float]) -> Columns:
 def keep(columns: Columns, mask: NDArray[np.bool_]) -> Columns:
     """The combinations under a mask.
 
+    Parameters
+    ----------
+    columns : Columns
+    mask : NDArray[np.bool_]
+
+    Returns
+    -------
+    Columns
+
     References
     ----------
     1. Boolean indexing, Harris et al. 2020.
