@@ -127,7 +127,10 @@ def _memory(run: Run) -> list[dict[str, Any]]:
 
 def _saturation(run: Run) -> list[dict[str, Any]]:
     if not run.get("saturated"):
-        return []
+        if run.get("objectives_met", True):
+            return []
+        message = "This fleet does not hold every latency objective; add replicas or relax the objective."
+        return [_advice("slo_missed", "critical", message, {"utilization": run["performance"]["utilization"]})]
     performance = run["performance"]
     message = "The load is more than this fleet serves within the objectives; requests would queue without end."
     numbers = {"utilization": performance["utilization"], "replicas": performance["replicas"]}

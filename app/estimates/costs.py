@@ -9,12 +9,12 @@ from app.estimates.assumptions import Assumption
 from app.estimates.bill import Bill, Run
 from app.estimates.data_costs import egress_line, storage_line
 from app.estimates.ownership import OwnedCost
-from app.estimates.purchase import HourlyPrice, paid_hours, sold_units, unit_name
+from app.estimates.purchase import HourlyPrice, paid_hours, rounding_text, sold_units, unit_name
 from app.estimates.schemas import PurchaseModel
+from app.estimates.serving_costs import CommittedBase, mixed_serving, rented_serving
 from app.estimates.terms import PricedTerms
 from app.pricing.line_items import Charge, HoursBasis, Line, UnpricedLine, with_contingency
 from app.pricing.money import CONTEXT, ZERO, Money, quantity_from_float
-from app.pricing.ownership import HOURS_PER_MONTH
 from app.pricing.totals import Totals, totals
 
 QUANTILES = ("p10", "p50", "p90")
@@ -68,9 +68,16 @@ def rented_cost(
     quantiles: Sequence[str] = QUANTILES,
 ) -> Cost:
     """The bill of a run on a rented offer, its net at these quantiles of the hours."""
-    build = _rented_training if run["kind"] == "training" else _rented_serving
-    bills = {q: build(run, price, bought, terms, storage, q) for q in quantiles}
+    if run["kind"] == "training":
+        bills = {q: _rented_training(run, price, bought, terms, storage, q) for q in quantiles}
+    else:
+        bills = {q: rented_serving(run, price, bought, terms, q) for q in quantiles}
     return _cost(bills, terms, _horizon(run))
+
+
+def mixed_cost(run: Run, base: CommittedBase, terms: PricedTerms, quantiles: Sequence[str] = QUANTILES) -> Cost:
+    """The bill of an hourly scaled fleet on a committed base with an on-demand peak."""
+    return _cost({q: mixed_serving(run, base, terms, q) for q in quantiles}, terms, _horizon(run))
 
 
 def owned_bill(run: Run, owned: OwnedCost, terms: PricedTerms, quantiles: Sequence[str] = QUANTILES) -> Cost:
@@ -145,7 +152,7 @@ def _rented_training(
         kind, en, zh = _PURPOSE[purpose]
         bill.add(kind=kind, en=en, zh=zh, billed=CONTEXT.multiply(exact, used), **shared)
     rounding = CONTEXT.multiply(Decimal(sold) - exact, hours)
-    bill.add(kind="unit_rounding", en=_rounding_text(price, sold), zh="按整机或最小数量取整", billed=rounding, **shared)
+    bill.add(kind="unit_rounding", en=rounding_text(price, sold), zh="按整机或最小数量取整", billed=rounding, **shared)
     unused = CONTEXT.multiply(Decimal(sold), paid_hours(price, hours, bought) - hours)
     bill.add(
         kind="commitment", en="Committed hours the job does not use", zh="承诺期内未使用的时长", billed=unused, **shared
@@ -153,54 +160,6 @@ def _rented_training(
     storage_line(bill, run, price.offer.provider, storage, hours)
     egress_line(bill, run, price.offer.provider)
     return bill
-
-
-def _rounding_text(price: HourlyPrice, sold: int) -> str:
-    offer = price.offer
-    return (
-        f"Rounding to {sold} {offer.sold_unit}(s) of {offer.accelerator_count} accelerators "
-        f"(minimum {offer.min_quantity}, step {offer.quantity_step})"
-    )
-
-
-def _rented_serving(
-    run: Run, price: HourlyPrice, bought: PurchaseModel | None, terms: PricedTerms, storage: str | None, quantile: str
-) -> Bill:
-    del storage
-    bill = Bill(terms=terms)
-    fleet = run["fleet"]
-    loaded, spare = fleet["accelerators"][quantile], fleet["spare_accelerators"]
-    exact, _ = sold_units(price.offer, loaded)
-    whole, sold = sold_units(price.offer, loaded + spare)
-    hours = HOURS_PER_MONTH
-    waterfall, native = terms.price(price.listed, CONTEXT.multiply(Decimal(sold), hours), price.contracted)
-    shared: dict[str, Any] = {
-        "charge": "recurring",
-        "unit": unit_name(price.offer),
-        "priced": waterfall,
-        "native_unit": native,
-        "hours_basis": "730",
-        "evidence": price.evidence(),
-    }
-    committed = price.period_hours is not None
-    active = Decimal(1) if committed else quantity_from_float(fleet["active_share"])
-    en = "Accelerator time of the fleet, a month" + ("" if active == 1 else ", scaled by the hour")
-    bill.add(kind="compute", en=en, zh="每月加速器时长", billed=exact * hours * active, **shared)
-    bill.add(kind="spare", en="Spare replicas, a month", zh="备用副本", billed=(whole - exact) * hours, **shared)
-    rounding = (Decimal(sold) - whole) * hours
-    bill.add(kind="unit_rounding", en=_rounding_text(price, sold), zh="按整机或最小数量取整", billed=rounding, **shared)
-    _unused_term(bill, run, price, bought, Decimal(sold), shared)
-    egress_line(bill, run, price.offer.provider)
-    return bill
-
-
-def _unused_term(
-    bill: Bill, run: Run, price: HourlyPrice, bought: PurchaseModel | None, sold: Decimal, shared: Mapping[str, Any]
-) -> None:
-    served = HOURS_PER_MONTH * Decimal(run["months"])
-    unused = paid_hours(price, served, bought) - served
-    en, zh = "Committed hours beyond the service's months", "服务期之外的承诺时长"
-    bill.add(kind="commitment", en=en, zh=zh, billed=sold * unused, **{**shared, "charge": "one_off"})
 
 
 _OWNED = {

@@ -300,6 +300,11 @@ class Slo(Schema):
     tpot_ms: Objective | None = None
     e2e_ms: Objective | None = None
 
+    @property
+    def any(self) -> bool:
+        """Whether any objective was stated."""
+        return any(o is not None for o in (self.ttft_ms, self.tpot_ms, self.e2e_ms))
+
 
 class ServingPrecisions(Schema):
     """Number formats of weights, activations and KV cache, each on its own."""

@@ -31,6 +31,7 @@ def option_json(
     cost: Cost | None,
     price: HourlyPrice | OwnedCost | Unpriced,
     terms: PricedTerms,
+    committed: HourlyPrice | None,
 ) -> dict[str, Any]:
     """One option as an answer shows and a revision stores it."""
     offer = candidate.offer
@@ -38,10 +39,11 @@ def option_json(
     assumed = [*read_stored(run["assumptions"]), *_fabric(candidate, run), *(cost.assumptions if cost else ())]
     return {
         "id": option_id,
-        "label": _label(snapshot, run, offer),
+        "label": _label(snapshot, run, offer, committed),
         "recommended": False,
         "run_key": run["key"],
         "offer": dict(offer_json(offer)),
+        "committed_offer": dict(offer_json(committed.offer)) if committed else None,
         "configuration": _configuration(run, candidate),
         "performance": dict(run["performance"]),
         "cost": _cost_json(cost, price),
@@ -54,7 +56,7 @@ def option_json(
     }
 
 
-def _label(snapshot: Snapshot, run: Run, offer: Offer | None) -> dict[str, str]:
+def _label(snapshot: Snapshot, run: Run, offer: Offer | None, committed: HourlyPrice | None) -> dict[str, str]:
     entry = snapshot.accelerators.get(run["accelerator"])
     name = entry.name if entry else run["accelerator"]
     hardware = f"{run['accelerators']} x {name}"
@@ -63,6 +65,8 @@ def _label(snapshot: Snapshot, run: Run, offer: Offer | None) -> dict[str, str]:
     key = offer.key
     term = f" {key.term_months} months" if key.term_months else ""
     how = key.purchase_model.replace("_", " ") + term
+    if committed is not None:
+        how = f"base reserved {committed.offer.key.term_months} months, peak {how}"
     chinese = {
         "on_demand": "按需",
         "reserved": "预留",

@@ -10,13 +10,14 @@ from typing import Any
 from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
 from app.estimates.bill import Run
-from app.estimates.costs import QUANTILES, Cost, owned_bill, rented_cost
+from app.estimates.costs import QUANTILES, Cost, mixed_cost, owned_bill, rented_cost
 from app.estimates.errors import infeasible
 from app.estimates.option_json import option_json
 from app.estimates.ownership import OwnedCost, owned_cost
 from app.estimates.purchase import HourlyPrice, hourly_price, paid_hours, sold_units
 from app.estimates.ranking import Standing, best_of_each, sort_key
 from app.estimates.schemas import Item, PurchaseModel
+from app.estimates.serving_costs import CommittedBase, unit_hours_by_the_hour, units_by_hour
 from app.estimates.supply import STEADY, Candidate, Selection, bought_as
 from app.estimates.terms import PricedTerms
 from app.pricing.money import CONTEXT, quantity_from_float
@@ -37,11 +38,14 @@ class Choice:
     price: HourlyPrice | OwnedCost | Unpriced
     bought: PurchaseModel | None
     standing: Standing
+    committed: HourlyPrice | None = None
 
     @property
     def id(self) -> str:
-        """The same run under the same offer has the same id on every machine."""
+        """The same run under the same offers has the same id on every machine."""
         offer = self.candidate.offer.id if self.candidate.offer else "owned"
+        if self.committed is not None:
+            offer = f"{self.committed.offer.id}+{offer}"
         return "opt_" + hashlib.sha256(f"{self.run['key']}\x1f{offer}".encode()).hexdigest()[:16]
 
 
@@ -78,6 +82,7 @@ def price_item(
     runs = _by_machine(outputs["runs"])
     unpriced: dict[str, Mapping[str, object]] = {}
     choices = _choices(snapshot, item, runs, selection, terms, unpriced)
+    choices.extend(_mixes(choices, terms))
     kept = _within_budget(choices, item, terms)
     if choices and not kept:
         raise _over_budget(choices, item, terms, at)
@@ -91,10 +96,9 @@ def price_item(
     best = sorted(affordable, key=lambda p: sort_key(item.objective, p.standing))
     shown = best_of_each(best, lambda p: p.choice.id, lambda p: _named(p.choice, item), item.constraints.max_options)
     options = [
-        option_json(
-            snapshot, item, p.choice.id, p.choice.run, p.choice.candidate, _spread(p, terms), p.choice.price, terms
-        )
+        option_json(snapshot, item, c.id, c.run, c.candidate, _spread(p, terms), c.price, terms, c.committed)
         for p in shown
+        for c in (p.choice,)
     ]
     if options:
         options[0]["recommended"] = True
@@ -150,7 +154,21 @@ def _choices(
             standing = _coarse(run, candidate, price, bought, rate)
             choice = Choice(run=run, candidate=candidate, price=price, bought=bought, standing=standing)
             (without if isinstance(price, Unpriced) else choices).append(choice)
+    if not choices:
+        lacking = [c for c in without if isinstance(c.price, Unpriced) and c.price.reason == NO_RATE]
+        if lacking:
+            raise terms.no_rate(_priced_currency(snapshot, lacking[0], terms))
     return choices or without
+
+
+NO_RATE = "no exchange rate into the currency of the terms on that day"
+
+
+def _priced_currency(snapshot: Snapshot, choice: Choice, terms: PricedTerms) -> str:
+    """The currency a price is known in that cannot be converted."""
+    assert choice.candidate.offer is not None
+    price = hourly_price(snapshot, choice.candidate.offer, terms.as_of)
+    return price.row.currency if isinstance(price, HourlyPrice) else terms.currency
 
 
 def _price(
@@ -167,8 +185,7 @@ def _price(
         return owned[accelerator.id]
     price = hourly_price(snapshot, candidate.offer, terms.as_of)
     if isinstance(price, HourlyPrice) and not terms.has_rate(price.row.currency):
-        reason = f"no exchange rate {price.row.currency}/{terms.currency} on or before {terms.as_of}"
-        return Unpriced(outcome="unknown_price", reason=reason)
+        return Unpriced(outcome="unknown_price", reason=NO_RATE, missing=(f"{price.row.currency}/{terms.currency}",))
     return price
 
 
@@ -185,6 +202,35 @@ def _unpriced_json(candidate: Candidate, price: Unpriced) -> dict[str, object]:
         "reason": price.reason,
         "missing": list(price.missing),
     }
+
+
+def _mixes(choices: Sequence[Choice], terms: PricedTerms) -> list[Choice]:
+    """Committed base and on-demand peak of the same machine, for fleets that follow the hour."""
+    hourly = [c for c in choices if c.run["kind"] == "inference" and c.run["fleet"]["hourly_replicas"]]
+    reserved: dict[tuple[object, ...], list[HourlyPrice]] = {}
+    for choice in hourly:
+        price = choice.price
+        if isinstance(price, HourlyPrice) and price.offer.purchase_model == "reserved":
+            reserved.setdefault((choice.run["key"], *_machine(price)), []).append(price)
+    found = []
+    for choice in hourly:
+        price = choice.price
+        if not isinstance(price, HourlyPrice) or price.offer.purchase_model != "on_demand":
+            continue
+        for committed in reserved.get((choice.run["key"], *_machine(price)), ()):
+            mix = CommittedBase(committed=committed, on_demand=price).mix(choice.run, terms, "p50")
+            if not 0 < mix.committed_units < max(units_by_hour(choice.run, price, "p50")):
+                continue
+            hours = HOURS_PER_MONTH * Decimal(choice.run["months"])
+            months = CONTEXT.divide(hours, Decimal(len(choice.run["fleet"]["hourly_replicas"]["p50"])))
+            standing = replace(choice.standing, net=CONTEXT.multiply(mix.cost.amount, months))
+            found.append(replace(choice, committed=committed, standing=standing))
+    return found
+
+
+def _machine(price: HourlyPrice) -> tuple[object, ...]:
+    key = price.offer.key
+    return (key.provider, key.sku, key.accelerator_label, key.region, key.tier, key.tenancy, key.os)
 
 
 def _hourly_rate(price: HourlyPrice | OwnedCost | Unpriced, terms: PricedTerms) -> Decimal | None:
@@ -208,13 +254,21 @@ def _coarse(
         billed = hours
         if price.period_hours is not None:
             billed = paid_hours(price, hours, bought)
-        elif run["kind"] == "inference":
-            billed = hours * quantity_from_float(run["fleet"]["active_share"])
+        elif run["kind"] == "inference" and run["fleet"]["hourly_replicas"]:
+            return _standing(run, candidate, CONTEXT.multiply(rate, _scaled_hours(run, price)), time)
         net = CONTEXT.multiply(rate, sold * billed)
     elif rate is not None and isinstance(price, OwnedCost):
         held = hours if run["kind"] == "training" else price.hour.useful_hours_per_month * Decimal(run["months"])
         net = CONTEXT.multiply(rate, run["accelerators"] * held)
+    return _standing(run, candidate, net, time)
+
+
+def _standing(run: Run, candidate: Candidate, net: Decimal | None, time: Decimal) -> Standing:
     return Standing(net=net, hours=time, kg_co2e=_carbon(run), name=f"{run['key']}\x1f{candidate.name}")
+
+
+def _scaled_hours(run: Run, price: HourlyPrice) -> Decimal:
+    return unit_hours_by_the_hour(run, price, "p50") * Decimal(run["months"])
 
 
 def _hours(run: Run) -> tuple[Decimal, Decimal]:
@@ -248,7 +302,8 @@ def _group(choice: Choice, item: Item) -> tuple[object, ...]:
     if item.supply.regions is not None or item.supply.offers is not None:
         where = offer.id
     key = offer.key
-    return (choice.run["key"], key.provider, key.purchase_model, key.term_months, key.product, where)
+    mixed = choice.committed.offer.key.term_months if choice.committed else None
+    return (choice.run["key"], key.provider, key.purchase_model, key.term_months, key.product, where, mixed)
 
 
 def _named(choice: Choice, item: Item) -> tuple[str | None, str | None]:
@@ -274,6 +329,9 @@ def _spread(priced: Priced, terms: PricedTerms) -> Cost | None:
 
 
 def _cost(choice: Choice, terms: PricedTerms, quantiles: Sequence[str]) -> Cost | None:
+    if isinstance(choice.price, HourlyPrice) and choice.committed is not None:
+        base = CommittedBase(committed=choice.committed, on_demand=choice.price)
+        return mixed_cost(choice.run, base, terms, quantiles)
     if isinstance(choice.price, HourlyPrice):
         storage = choice.run.get("storage_id")
         return rented_cost(choice.run, choice.price, choice.bought, terms, storage, quantiles)

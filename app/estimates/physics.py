@@ -7,6 +7,7 @@ from typing import Any
 from app.catalog.snapshot import Snapshot
 from app.engine.outcome import Infeasible, ServingResult, TrainingResult
 from app.engine.serving.calibration import ServingCalibration
+from app.engine.serving.fleet import most_concurrency
 from app.engine.serving.search import search_serving
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_training
@@ -41,11 +42,24 @@ def serve(
     plan: ServingPlanRequest,
 ) -> ServingResult | Infeasible:
     """Best serving of a workload on one kind of machine."""
+    _serving_calibration(snapshot)
+    return _serve(snapshot.content_sha256, workload, hardware, accelerators, plan)
+
+
+def serve_most(
+    snapshot: Snapshot, workload: ServingWorkload, hardware: Hardware, accelerators: int, plan: ServingPlanRequest
+) -> ServingResult | Infeasible:
+    """Most concurrent requests that so many accelerators serve with every objective held."""
+    calibration = _serving_calibration(snapshot)
+    return most_concurrency(workload, hardware.accelerator, hardware.fabric, plan, calibration, accelerators)
+
+
+def _serving_calibration(snapshot: Snapshot) -> ServingCalibration:
     key = snapshot.content_sha256
     if key not in _serving:
         _forget_oldest(_serving)
         _serving[key] = ServingCalibration.from_mapping(dict(snapshot.calibration["serving"]))
-    return _serve(key, workload, hardware, accelerators, plan)
+    return _serving[key]
 
 
 @lru_cache(maxsize=REMEMBERED)

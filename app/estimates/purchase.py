@@ -162,6 +162,15 @@ def unit_name(offer: Offer) -> str:
     return f"{offer.sold_unit}_hour"
 
 
+def rounding_text(price: HourlyPrice, sold: int) -> str:
+    """Why more is billed than the plan needs."""
+    offer = price.offer
+    return (
+        f"Rounding to {sold} {offer.sold_unit}(s) of {offer.accelerator_count} accelerators "
+        f"(minimum {offer.min_quantity}, step {offer.quantity_step})"
+    )
+
+
 def offer_json(offer: Offer | None) -> Mapping[str, object]:
     """How an option names what it buys."""
     if offer is None:

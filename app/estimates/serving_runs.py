@@ -7,11 +7,12 @@ from typing import Any
 from app.catalog.snapshot import Snapshot
 from app.engine.outcome import Infeasible, Latency, ServingResult
 from app.engine.run.energy import energy
+from app.engine.serving.fleet import hourly_fleet
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.conditions import power_of
 from app.estimates.job import ServingSpec, serving_spec
 from app.estimates.job_schemas import InferenceJob
-from app.estimates.physics import quantized, serve
+from app.estimates.physics import quantized, serve, serve_most
 from app.estimates.runs import Found, Runs
 from app.estimates.schemas import Item
 from app.estimates.supply import STEADY, Hardware, Selection
@@ -20,9 +21,6 @@ from app.estimates.training_runs import band_json, fabric_json
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_MONTH = 730.0
 MILLISECONDS = 1e3
-# Twelve halvings bring a concurrency within 0.03 % of the range searched.
-HALVINGS = 12
-MOST_CONCURRENCY = 1_000_000.0
 
 
 def serving_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> Runs:
@@ -34,40 +32,17 @@ def serving_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) 
     refused: dict[str, Infeasible] = {}
     count = item.supply.accelerator_count
     for hardware in selection.hardware:
+        workload = spec.workload(hardware.accelerator)
         if item.constraints.solve_for == "concurrency":
-            answer = _most_users(snapshot, spec, hardware, count)
+            fleet = count or hardware.accelerator.accelerators_per_node
+            result = serve_most(snapshot, workload, hardware, fleet, spec.plan)
         else:
-            workload = spec.workload(hardware.accelerator)
-            answer = serve(snapshot, workload, hardware, count, spec.plan), spec.concurrency
-        result, concurrency = answer
+            result = serve(snapshot, workload, hardware, count, spec.plan)
         if isinstance(result, Infeasible):
             refused[hardware.key] = result
         else:
-            runs.append(_run(snapshot, item, spec, hardware, result, concurrency))
+            runs.append(_run(snapshot, item, spec, hardware, result))
     return runs, refused
-
-
-def _most_users(
-    snapshot: Snapshot, spec: ServingSpec, hardware: Hardware, count: int | None
-) -> tuple[ServingResult | Infeasible, float | None]:
-    """Most concurrent requests a fleet holds under the objectives, by halving."""
-    fleet = count or hardware.accelerator.accelerators_per_node
-    low, high = 1.0, MOST_CONCURRENCY
-    workload = spec.workload(hardware.accelerator, concurrency=low)
-    best = serve(snapshot, workload, hardware, fleet, spec.plan)
-    if isinstance(best, Infeasible) or best.saturated:
-        return best, low
-    for _ in range(HALVINGS + 8):
-        middle = math.floor(math.sqrt(low * high))
-        if middle <= low:
-            break
-        workload = spec.workload(hardware.accelerator, concurrency=float(middle))
-        result = serve(snapshot, workload, hardware, fleet, spec.plan)
-        if isinstance(result, Infeasible) or result.saturated:
-            high = float(middle)
-        else:
-            low, best = float(middle), result
-    return best, low
 
 
 def _run(
@@ -76,12 +51,12 @@ def _run(
     spec: ServingSpec,
     hardware: Hardware,
     result: ServingResult,
-    concurrency: float | None,
 ) -> Found:
     job = spec.job
-    fleet = _fleet(spec, result, is_pinned=item.supply.accelerator_count is not None)
+    is_pinned = item.supply.accelerator_count is not None or item.constraints.solve_for is not None
+    fleet = _fleet(spec, result, is_pinned=is_pinned)
     load = job.traffic
-    requests = result.requests_per_s
+    requests = _mean_requests_per_s(spec, result)
     monthly = requests * SECONDS_PER_HOUR * HOURS_PER_MONTH
     output = monthly * load.output_tokens.mean_tokens
     workload = spec.workload(hardware.accelerator)
@@ -112,14 +87,15 @@ def _run(
             "plan": asdict(result.plan),
             "precision": formats,
             "evidence_class": result.evidence_class,
-            "performance": _performance(result, concurrency, fleet),
+            "performance": _performance(result, fleet),
             "monthly": {
                 "requests": monthly,
                 "input_tokens": monthly * load.input_tokens.mean_tokens,
                 "output_tokens": output,
             },
-            "prefill_share": result.time_breakdown.get("prefill"),
+            "prefill_share": result.assumptions.get("prefill_time_share"),
             "saturated": result.saturated,
+            "objectives_met": "objectives_met" not in result.assumptions,
             "egress_bytes": output * BYTES_PER_OUTPUT_TOKEN,
             "assumptions": [a.stored() for a in _assumptions(spec, result, formats)],
         }
@@ -141,48 +117,70 @@ def _energy(
     return None if monthly is None else asdict(monthly)
 
 
+def _mean_requests_per_s(spec: ServingSpec, result: ServingResult) -> float:
+    """Requests served at the mean hour; the engine answers for the peak of an open loop."""
+    if spec.requests_per_s is None:
+        return result.requests_per_s
+    return min(spec.requests_per_s, result.requests_per_s)
+
+
 def _fleet(spec: ServingSpec, result: ServingResult, *, is_pinned: bool) -> dict[str, Any]:
-    """Replicas at each quantile of cost (a fast fleet is the cheap one), spares, and the share of hours they run."""
+    """Replicas at each quantile of cost (a fast fleet is the cheap one), spares, and replicas by the hour."""
     availability = spec.job.availability
     each = result.accelerators_per_replica
     rate = result.output_tokens_per_s
-    needed = {"p10": rate.p50 / rate.p90, "p50": 1.0, "p90": rate.p50 / rate.p10}
     exact = _exact_replicas(spec, result)
+    scales = {"p10": rate.p50 / rate.p90, "p50": 1.0, "p90": rate.p50 / rate.p10}
+    if is_pinned:
+        scales = dict.fromkeys(scales, 1.0)
+    hourly = {q: _hourly(spec, result, scale, is_pinned=is_pinned) for q, scale in scales.items()}
+    least = availability.minimum_replicas
+    peak = {q: max(least, result.replicas if s == 1.0 else math.ceil(exact * s - 1e-9)) for q, s in scales.items()}
+    replicas = {q: max(n, max(hourly[q], default=0)) for q, n in peak.items()}
     replicas = {
-        q: result.replicas if is_pinned or q == "p50" else max(1, math.ceil(exact * scale))
-        for q, scale in needed.items()
+        "p10": min(replicas["p10"], replicas["p50"]),
+        "p50": replicas["p50"],
+        "p90": max(replicas["p90"], replicas["p50"]),
     }
-    replicas = {q: max(n, availability.minimum_replicas) for q, n in replicas.items()}
-    replicas["p10"] = min(replicas["p10"], replicas["p50"])
-    replicas["p90"] = max(replicas["p90"], replicas["p50"])
     return {
         "replicas": replicas,
         "accelerators_per_replica": each,
         "accelerators": {q: n * each for q, n in replicas.items()},
         "spare_accelerators": availability.spare_replicas * each,
-        "active_share": _active_share(spec, replicas["p50"], exact),
+        "hourly_replicas": hourly if hourly["p50"] else None,
     }
 
 
+def _hourly(spec: ServingSpec, result: ServingResult, scale: float, *, is_pinned: bool) -> list[int]:
+    """Replicas of each hour of the profile; empty without hourly scaling."""
+    weights = spec.job.traffic.hourly_weights
+    capacity = _capacity(spec, result)
+    scaled = spec.job.availability.autoscaling == "hourly" and not is_pinned and not result.saturated
+    if not scaled or not weights or spec.requests_per_s is None or capacity <= 0.0:
+        return []
+    least = spec.job.availability.minimum_replicas
+    fleet = hourly_fleet(spec.requests_per_s, weights, capacity / scale, minimum_replicas=least)
+    return list(fleet.replicas)
+
+
+def _capacity(spec: ServingSpec, result: ServingResult) -> float:
+    """Requests a second that one replica is known to serve within the objectives.
+
+    With objectives that is what it serves at the peak of the sized fleet; the highest rate would break them.
+    """
+    highest = result.capacity_requests_per_s_per_replica
+    at_peak = result.requests_per_s / result.replicas
+    return min(highest, at_peak) if spec.job.slo.any else highest
+
+
 def _exact_replicas(spec: ServingSpec, result: ServingResult) -> float:
-    capacity = result.capacity_requests_per_s_per_replica
+    capacity = _capacity(spec, result)
     if spec.requests_per_s is None or capacity <= 0.0 or result.saturated:
         return float(result.replicas)
     return min(float(result.replicas), spec.requests_per_s * spec.peak_to_mean / capacity)
 
 
-def _active_share(spec: ServingSpec, replicas: int, exact: float) -> float:
-    """Share of replica-hours that run when replicas follow the hour; 1 without hourly scaling."""
-    weights = spec.job.traffic.hourly_weights
-    if spec.job.availability.autoscaling != "hourly" or not weights or replicas < 1:
-        return 1.0
-    peak = max(weights)
-    floor = spec.job.availability.minimum_replicas
-    running = [min(replicas, max(floor, math.ceil(exact * w / peak))) for w in weights]
-    return sum(running) / (replicas * len(weights))
-
-
-def _performance(result: ServingResult, concurrency: float | None, fleet: dict[str, Any]) -> dict[str, Any]:
+def _performance(result: ServingResult, fleet: dict[str, Any]) -> dict[str, Any]:
     accelerators = result.replicas * result.accelerators_per_replica
     return {
         "output_tokens_per_second": band_json(result.output_tokens_per_s),
@@ -197,7 +195,7 @@ def _performance(result: ServingResult, concurrency: float | None, fleet: dict[s
         "replicas": fleet["replicas"]["p50"],
         "accelerators_per_replica": result.accelerators_per_replica,
         "concurrency_per_replica": result.concurrency_per_replica,
-        "concurrency": concurrency,
+        "concurrency": result.concurrency_per_replica * result.replicas,
         "kv_cache_tokens": result.kv_cache_tokens,
         "utilization": result.utilization,
         "saturated": result.saturated,

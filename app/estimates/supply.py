@@ -1,5 +1,6 @@
 """On what a job may run: offers of the catalog that match the supply, and the hardware behind each of them."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -229,8 +230,23 @@ def hardware_of(snapshot: Snapshot, offer: Offer, network: Network | None) -> tu
     assert spec is not None
     shape = snapshot.node_shapes.get(offer.node_shape_id) if offer.node_shape_id else None
     gbps = shape.network_gbps_per_accelerator if shape is not None else None
-    per_node = offer.accelerator_count if offer.sold_unit == "node" else spec.accelerators_per_node
-    return _hardware(_wired(spec, per_node), gbps, network)
+    if not _is_machine(offer):
+        return _hardware(spec, gbps, network)
+    is_part = offer.accelerator_count < spec.accelerators_per_node
+    return _hardware(_wired(spec, offer.accelerator_count), gbps, network, is_part_of_server=is_part)
+
+
+# Instance names of one-accelerator machines ("gpu_1x_b200", "gpu-h100x1", "a2-highgpu-1g", "gn7-c12g1", "g5.xlarge");
+# other single-accelerator rows without CPUs are prices per accelerator of machines that are sold whole.
+_ONE_ACCELERATOR_MACHINE = re.compile(r"(?:^|[^0-9a-z])1x|x1$|-1g$|g1\.|xlarge|_1gpu|^gpu-|^1[A-Z]", re.ASCII)
+
+
+def _is_machine(offer: Offer) -> bool:
+    """Whether the sold unit is a machine of its own rather than one accelerator of a whole server."""
+    if offer.sold_unit != "node":
+        return False
+    single = offer.accelerator_count == 1 and offer.vcpus is None
+    return not single or _ONE_ACCELERATOR_MACHINE.search(offer.key.sku) is not None
 
 
 def _wired(spec: Accelerator, per_node: int) -> Accelerator:
@@ -243,8 +259,11 @@ def _wired(spec: Accelerator, per_node: int) -> Accelerator:
     return replace(spec, accelerators_per_node=per_node, scale_up_domain=domain)
 
 
-def _hardware(spec: Accelerator, gbps: float | None, network: Network | None) -> tuple[Hardware, str]:
-    typical = spec.scale_out_bytes_per_s_per_accelerator
+def _hardware(
+    spec: Accelerator, gbps: float | None, network: Network | None, *, is_part_of_server: bool = False
+) -> tuple[Hardware, str]:
+    # the usual network is that of a whole server; what a virtual machine with a part of one gets, nobody states
+    typical = None if is_part_of_server else spec.scale_out_bytes_per_s_per_accelerator
     if network is not None:
         fabric, basis = _stated_fabric(network), "caller"
     elif gbps is not None:

@@ -51,6 +51,10 @@ class PricedTerms:
         """The applied rate from a currency, for coarse comparisons."""
         return self.conversion(currency).rate
 
+    def converted(self, price: Money) -> Money:
+        """A unit price in the terms' currency, before discounts and markup."""
+        return self.conversion(price.currency).convert_unit(price)
+
     def settled(self, amount: Decimal) -> Money:
         """An amount in the terms' currency at its minor unit."""
         return Money.settled(amount, self.currency)
@@ -64,17 +68,21 @@ class PricedTerms:
                 return False
         return True
 
+    def no_rate(self, currency: str) -> Problem:
+        """The refusal for a currency that cannot be shown in the terms' own."""
+        return Problem(
+            "fx-unavailable",
+            f"The catalog has no exchange rate {currency}/{self.currency} on or before {self.as_of}. "
+            f"Ask for {currency}, or for one of {', '.join(self.snapshot.fx.currencies())}.",
+            pair=f"{currency}/{self.currency}",
+        )
+
     def _find(self, currency: str) -> Conversion:
         rate = self.snapshot.fx.rate(currency, self.currency, self.as_of) if currency != self.currency else None
         if currency == self.currency:
             return Conversion.identity(currency, self.as_of)
         if rate is None:
-            raise Problem(
-                "fx-unavailable",
-                f"The catalog has no exchange rate {currency}/{self.currency} on or before {self.as_of}. "
-                f"Ask for {currency}, or for one of {', '.join(self.snapshot.fx.currencies())}.",
-                pair=f"{currency}/{self.currency}",
-            )
+            raise self.no_rate(currency)
         return Conversion(
             base=currency,
             quote=self.currency,

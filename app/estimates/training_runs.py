@@ -23,6 +23,8 @@ from app.estimates.supply import SPOT, Hardware, Selection
 MOST_TRIES = 6
 # Cluster sizes shown per machine where the caller named accelerators or ranks by time: the first guess and its double.
 MORE_SIZES = 2
+# Clusters are sized for a month; up to three still rank, in case the guess of the speed was off.
+PATIENCE = 3.0
 
 
 def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> Runs:
@@ -50,7 +52,31 @@ def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str)
         runs.extend(found)
         if refusal is not None and not found:
             refused[hardware.key] = refusal
+    if pinned is None and item.constraints.deadline_hours is None and item.constraints.solve_for is None:
+        runs, slow = _without_slow(runs)
+        refused.update(slow)
     return runs, refused
+
+
+def _without_slow(runs: list[Found]) -> tuple[list[Found], dict[str, Infeasible]]:
+    """Leave out sizes that take far longer than a month, unless nothing is faster; nobody asked for them."""
+    longest = PATIENCE * DEFAULT_HORIZON_HOURS
+    kept = [run for run in runs if _hours(run) <= longest]
+    if not kept:
+        return runs, {}
+    fast = {run.light["hardware"] for run in kept}
+    slow = {
+        str(run.light["hardware"]): Infeasible(
+            rule="duration",
+            message=f"{run.light['accelerators']} x {run.light['accelerator']} take {_hours(run):.0f} h; without a "
+            f"deadline, sizes beyond {longest:.0f} h are left out. State constraints.deadline_hours to see them",
+            numbers={"duration_hours": _hours(run)},
+            nearest={"deadline_hours": _hours(run)},
+        )
+        for run in runs
+        if run.light["hardware"] not in fast
+    }
+    return kept, slow
 
 
 class _Search:

@@ -2,17 +2,21 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from app.catalog import service as catalog
 from app.catalog.snapshot import Snapshot
 from app.estimates import service
 from app.estimates.schemas import EstimateRequest
+from app.foundation.clock import ManualClock
 from app.foundation.database import Database
+from app.foundation.settings import Settings
+from app.main import create_app
 
 TODAY = date(2026, 11, 30)
 
@@ -30,6 +34,15 @@ def seeded_database(sqlite_template: Path, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="session")
 def snapshot(seeded_database: Database) -> Snapshot:
     return seeded_database.read_now(catalog.current_snapshot)
+
+
+@pytest.fixture(scope="session")
+def seeded_client(seeded_database: Database) -> Iterator[TestClient]:
+    """An HTTP client over the seeded catalog; estimates write nothing, so one serves all tests."""
+    clock = ManualClock(datetime(2026, 11, 30, 12, 0, tzinfo=UTC))
+    app = create_app(Settings(database_url=str(seeded_database.url), log_level="CRITICAL"), clock=clock)
+    with TestClient(app, raise_server_exceptions=False) as opened:
+        yield opened
 
 
 Answer = Callable[..., service.Estimate]

@@ -80,9 +80,9 @@ def _shares(steady: Steady) -> dict[str, float]:
     """Shares of engine time by cause, decode and prefill iterations weighted by the time they take."""
     decode, mixed = steady.times.of(0), steady.times.of(1)
     whole, added = sum(decode.values()), sum(mixed.values()) - sum(decode.values())
-    prefill_share = float(1.0 - steady.decode_s[0, 0] / steady.iteration_s[0, 0])
+    prefill = float(1.0 - steady.decode_s[0, 0] / steady.iteration_s[0, 0])
     out = {
-        name: value / whole * (1.0 - prefill_share) + max(mixed[name] - value, 0.0) / max(added, 1e-30) * prefill_share
+        name: value / whole * (1.0 - prefill) + max(mixed[name] - value, 0.0) / max(added, 1e-30) * prefill
         for name, value in decode.items()
     }
     total = sum(out.values())
@@ -171,8 +171,29 @@ def answer(
         memory_breakdown_bytes=_memory(replicas, choice),
         bottleneck=max(shares, key=lambda name: shares[name]),
         evidence_class=evidence,
-        assumptions=_assumptions(replicas, calibration, saturated, asked, choice, met),
+        assumptions={
+            **_assumptions(replicas, calibration, saturated, asked, choice, met),
+            "prefill_time_share": prefill_share(steady),
+        },
     )  # fmt: skip
+
+
+def prefill_share(steady: Steady) -> float:
+    """Share of a replica's busy time that goes into prompts; the rest produces output tokens.
+
+    Parameters
+    ----------
+    steady : Steady, shape (1, 1)
+
+    Returns
+    -------
+    float [1]
+
+    References
+    ----------
+    1. Little 1961: requests a second times the seconds of prompt work in each.
+    """
+    return float(min(1.0, steady.requests_per_s[0, 0] * steady.prefill_s[0, 0]))
 
 
 def _closed_waits(curve: LoadCurve, choice: Choice) -> Waits:

@@ -1,0 +1,140 @@
+"""Bad input: each gets a problem with a pointer, the reason and the nearest value that would do, and leaves no row."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import inspect, text
+
+from app.catalog import service as catalog
+from tests.estimates.conftest import body, inference, training
+
+MODEL = {"model": {"parameters": 1e10}}
+
+
+@pytest.fixture
+def seeded(client: TestClient, database: Any) -> Iterator[TestClient]:
+    database.transact_now(lambda connection: catalog.seed_when_empty(connection))
+    return client
+
+
+def edited(path: str, value: object, job: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A good body with one value put in at a JSON pointer."""
+    request = body(job or training())
+    node: Any = request
+    *parents, last = path.strip("/").split("/")
+    for name in parents:
+        node = node[int(name)] if isinstance(node, list) else node.setdefault(name, {})
+    node[int(last) if isinstance(node, list) else last] = value
+    return request
+
+
+CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
+    ("unknown model", edited("/items/0/job/model", {"ref": "llama3-70bb"}), "validation-failed",
+     "/items/0/job/model/ref", "llama3-70b"),
+    ("unknown accelerator", edited("/items/0/supply/accelerators", ["h100-sxm"]), "validation-failed",
+     "/items/0/supply/accelerators/0", "h100-sxm5-80"),
+    ("unknown region", edited("/items/0/supply/regions", ["us-east-9"]), "validation-failed",
+     "/items/0/supply/regions/0", "us-east"),
+    ("unknown provider", edited("/items/0/supply/providers", ["awss"]), "validation-failed",
+     "/items/0/supply/providers/0", "aws"),
+    ("unknown storage", edited("/items/0/job/data", {"storage": "wekka"}), "validation-failed",
+     "/items/0/job/data/storage", "weka"),
+    ("unknown field", edited("/items/0/job/tokenz", 1), "validation-failed", "/items/0/job/tokenz", "not known"),
+    ("negative tokens", edited("/items/0/job/tokens", -1e9), "validation-failed", "/items/0/job/tokens", "1"),
+    ("too many tokens", edited("/items/0/job/tokens", 1e30), "validation-failed", "/items/0/job/tokens",
+     "100000000000000000"),
+    ("text as a number", edited("/items/0/job/tokens", "1e9"), "validation-failed", "/items/0/job/tokens", "number"),
+    ("a fraction of an accelerator", edited("/items/0/supply/accelerator_count", 1.5), "validation-failed",
+     "/items/0/supply/accelerator_count", "integer"),
+    ("no work", edited("/items/0/job", {"kind": "training", **MODEL}), "validation-failed", "/items/0", "job.tokens"),
+    ("two models", edited("/items/0/job/model", {"ref": "llama3-70b", "parameters": 1e10}), "validation-failed",
+     "/items/0/job/model", "exactly one"),
+    ("money as a number", edited("/items/0/constraints/budget", {"amount": 5, "currency": "USD"}),
+     "money-not-string", "/items/0/constraints/budget/amount", "strings"),
+    ("markup as a number", edited("/terms/markup", 0.15), "money-not-string", "/terms/markup", "strings"),
+    ("money with an exponent", edited("/items/0/constraints/budget", {"amount": "1e3", "currency": "USD"}),
+     "money-format", "/items/0/constraints/budget/amount", "exponent"),
+    ("a free price", edited("/items/0/supply/ownership",
+                            {"electricity_price": {"amount": "0", "currency": "USD"}}),
+     "validation-failed", "/items/0/supply/ownership/electricity_price", "above zero"),
+    ("unknown currency", edited("/terms/currency", "RMB"), "currency-unknown", "/terms/currency", "ISO 4217"),
+    ("a currency without a rate", edited("/terms/currency", "KWD"), "fx-unavailable", "", "USD"),
+    ("an unknown price book", edited("/terms/price_book", "acme-2027"), "validation-failed", "/terms/price_book",
+     "list prices"),
+    ("a discount above one", edited("/terms/discount", "1.5"), "validation-failed", "/terms/discount", "1"),
+    ("a day in the future", edited("/as_of", "2031-01-01"), "as-of-out-of-range", "", "2026-11-30"),
+    ("an unknown revision", edited("/catalog_revision", "cat_0"), "unknown-catalog-revision", "", "newest"),
+    ("a plan that does not divide", edited("/items/0", {
+        "job": training(plan={"tensor": 3, "pipeline": 5}), "supply": {"accelerator_count": 64}}),
+     "infeasible-spec", "/items/0/job/plan", "60"),
+    ("a config.json with missing keys",
+     edited("/items/0/job/model", {"huggingface_config": {"model_type": "llama", "hidden_size": 4096}}),
+     "validation-failed", "/items/0/job/model/huggingface_config/num_hidden_layers", "not determined without it"),
+    ("a deadline nothing keeps", edited("/items/0", {
+        "job": training(1e13), "supply": {"accelerators": ["h100-sxm5-80"], "accelerator_count": 8},
+        "constraints": {"deadline_hours": 10}}),
+     "infeasible-spec", "/items/0/constraints/deadline_hours", "fastest"),
+    ("a budget nothing keeps", edited("/items/0/constraints/budget", {"amount": "1.00", "currency": "USD"}),
+     "infeasible-spec", "/items/0/constraints/budget", "cheapest"),
+    ("a context longer than the model's", edited("/items/0/job", inference(
+        model={"ref": "gemma4-26b-a4b"},
+        traffic={"concurrency": 1, "input_tokens": 1e6, "output_tokens": 10})),
+     "validation-failed", "/items/0/job/traffic/input_tokens", "context"),
+    ("a latency below the floor", edited("/items/0/job", inference(slo={"tpot_ms": 0.001})),
+     "infeasible-spec", "/items/0/job", "ms"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_body", "slug", "pointer", "says"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_bad_values_name_the_place_the_reason_and_what_would_do(
+    seeded_client: TestClient, request_body: dict[str, Any], slug: str, pointer: str, says: str
+) -> None:
+    response = seeded_client.post("/v1/estimates", json=request_body)
+    problem = response.json()
+    assert response.headers["content-type"].startswith("application/problem+json"), response.text[:300]
+    assert problem["slug"] == slug, problem
+    assert 400 <= response.status_code < 500
+    if pointer:
+        assert any(e["pointer"].startswith(pointer) for e in problem["errors"]), problem["errors"]
+    assert says in response.text, response.text[:1000]
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b'{"items":[{"job":{"kind":"training","model":{"parameters":1e10},"tokens":NaN}}]}', 400),
+        (b'{"items":[{"job":{"kind":"training","model":{"parameters":1e10},"tokens":1e400}}]}', 400),
+        (b'{"items":[],"items":[]}', 400),
+        (b"{", 400),
+        (b'{"title":"' + b"x" * 5_000_000 + b'"}', 413),
+    ],
+    ids=["NaN", "1e400", "duplicate key", "truncated", "5 MB"],
+)
+def test_bodies_that_are_not_plain_json_are_refused_before_anything_runs(
+    seeded_client: TestClient, raw: bytes, status: int
+) -> None:
+    response = seeded_client.post("/v1/estimates", content=raw, headers={"content-type": "application/json"})
+    assert response.status_code == status
+    assert response.headers["content-type"].startswith("application/problem+json")
+
+
+def test_refusals_and_answers_leave_no_row(seeded: TestClient, database: Any) -> None:
+    def counts() -> dict[str, int]:
+        def read(connection: Any) -> dict[str, int]:
+            names = catalog_tables(connection)
+            return {n: connection.execute(text(f'SELECT count(*) FROM "{n}"')).scalar_one() for n in names}
+
+        result: dict[str, int] = database.read_now(read)
+        return result
+
+    before = counts()
+    assert seeded.post("/v1/estimates", json=body(training())).status_code == 200
+    assert seeded.post("/v1/estimates", json=body(training(-1))).status_code == 422
+    assert counts() == before
+
+
+def catalog_tables(connection: Any) -> list[str]:
+    names: list[str] = inspect(connection).get_table_names()
+    return names
