@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from app.engine.errors import EngineInputError
 from app.engine.hardware import Cluster
 from app.engine.outcome import Band, Infeasible, TrainingResult
 from app.engine.run.campaign import calendar_hours, iterations_per_week
@@ -117,6 +118,8 @@ def run_training(
     1. Young 1974; Daly 2006 (checkpoint interval, expected time).
     2. Grattafiori et al. 2024, section 3.3.4; the facts in reliability_facts.json.
     """
+    if not 0.0 < workload.tokens < float("inf"):
+        raise EngineInputError("tokens", f"must be positive and finite, got {workload.tokens}")
     checkpoint = plan_checkpoint(workload, cluster, conditions)
     rate = result.tokens_per_s
     refusal = _refusal(rate.p50, cluster, conditions, checkpoint)
@@ -182,7 +185,8 @@ def _run_band(
     shorter += [spread(replace(base, restart=0)), min(count, cost)]
     longer = [spread(replace(base, tokens_per_s=rate.p10)), spread(replace(base, failures=2))]
     longer += [spread(replace(base, restart=2)), count]
-    if workload.software.stack in UNNAMED_STACKS:
+    # a rate without a spread is the caller's own measurement, on whatever stack that was
+    if workload.software.stack in UNNAMED_STACKS and rate.p10 < rate.p90:
         longer.append(math.log(STACK_FACTOR))
     hours = wall / SECONDS_PER_HOUR
     return Band(

@@ -159,3 +159,14 @@ def test_naming_the_stack_narrows_the_upper_end_only() -> None:
     assert unnamed.p50 == sure.p50
     assert unnamed.p10 == sure.p10
     assert unnamed.p90 > 1.2 * sure.p90
+
+
+def test_a_measured_rate_is_not_widened_by_the_stack() -> None:
+    exact = run(spread=0.0).run_hours
+    assert exact.p90 < 1.05 * exact.p50
+
+
+@pytest.mark.parametrize("tokens", [0.0, -1.0, float("inf"), float("nan")])
+def test_impossible_tokens_are_refused(tokens: float) -> None:
+    with pytest.raises(EngineInputError, match="tokens"):
+        run(tokens=tokens)
