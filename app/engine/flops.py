@@ -1,6 +1,7 @@
 """What a token costs: forward FLOPs of matrices, attention and recurrences. Independent of hardware."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.engine import kernels
@@ -79,14 +80,14 @@ def attended_tokens(window: int | None, sequence: float, causal_fraction: float 
     return float(kernels.attended_tokens(sequence, math.inf if window is None else float(window), causal_fraction))
 
 
-def attention_core_flops(mixer: Mixer | None, attended: float, *, absorbed: bool = False) -> float:
-    """FLOPs of scores and weighted values for one query token that attends to ``attended`` tokens.
+def attention_core_flops(mixer: Mixer | None, position: float, *, absorbed: bool = False) -> float:
+    """FLOPs of scores, weighted values and indexer for one query token with ``position`` tokens before it.
 
     Parameters
     ----------
     mixer : Mixer or None
-    attended : float [token]
-        Tokens in reach of the query, before any sparse selection.
+    position : float [token]
+        Tokens in the context, before windows and sparse selection.
     absorbed : bool
         Latent attention computed on the compressed cache (decode) instead of expanded heads (training, prefill).
 
@@ -99,51 +100,51 @@ def attention_core_flops(mixer: Mixer | None, attended: float, *, absorbed: bool
     1. Dao et al., "FlashAttention", 2022 (4 s d per token forward, full matrix).
     2. DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1 (absorption); "DeepSeek-V3.2", 2025 (indexer and selection).
     """
-    match mixer:
-        case SoftmaxAttention():
-            width = mixer.head_dim + mixer.value_head_dim
-            indexed = attended / mixer.compression if mixer.compression else attended
-            index = 2.0 * mixer.index_heads * mixer.index_head_dim * indexed
-            return 2.0 * mixer.heads * width * _kept(mixer, attended) + index
-        case LatentAttention():
-            rope, rank = mixer.qk_rope_head_dim, mixer.kv_lora_rank
-            width = 2 * rank + rope if absorbed else mixer.qk_nope_head_dim + rope + mixer.v_head_dim
-            kept = min(attended, float(mixer.selected_tokens)) if mixer.selected_tokens else attended
-            return 2.0 * mixer.heads * width * kept + 2.0 * mixer.index_heads * mixer.index_head_dim * attended
-        case _:
-            return 0.0
+    return _core_flops(
+        mixer, lambda limit: position if limit is None else min(position, float(limit)), absorbed=absorbed
+    )
 
 
-def _kept(mixer: SoftmaxAttention, attended: float) -> float:
-    """Cache entries a query reads: the window, and beyond it compressed entries, selected ones when indexed."""
-    if mixer.window is None:
-        return min(attended, float(mixer.selected_tokens)) if mixer.selected_tokens else attended
-    near = min(attended, float(mixer.window))
-    if mixer.compression is None:
-        return near
-    far = attended / mixer.compression
-    return near + (min(far, float(mixer.selected_tokens)) if mixer.selected_tokens else far)
-
-
-def reach(mixer: Mixer | None, sequence: float, causal_fraction: float = CAUSAL_HALF) -> float:
-    """Mean tokens in reach of a query of this mixer: a plain window limits it, compressed far entries do not.
+def sequence_core_flops(mixer: Mixer | None, sequence: float, causal_fraction: float = CAUSAL_HALF) -> float:
+    """The same for the mean query of a training or prefill sequence.
 
     Parameters
     ----------
     mixer : Mixer or None
     sequence : float [token]
     causal_fraction : float [1]
+        0.5 counts the causal half, 1.0 the full score matrix.
 
     Returns
     -------
-    float [token]
+    float [FLOP/token]
 
     References
     ----------
-    1. :func:`attended_tokens`.
+    1. :func:`attended_tokens`, :func:`attention_core_flops`.
     """
-    window = mixer.window if isinstance(mixer, SoftmaxAttention) and mixer.compression is None else None
-    return attended_tokens(window, sequence, causal_fraction)
+    return _core_flops(mixer, lambda limit: attended_tokens(limit, sequence, causal_fraction), absorbed=False)
+
+
+def _core_flops(mixer: Mixer | None, tokens: Callable[[int | None], float], *, absorbed: bool) -> float:
+    """FLOPs of the attention core, where ``tokens`` says how many tokens are met under a limit."""
+    match mixer:
+        case SoftmaxAttention(compression=int(ratio)):
+            # a window, and entries each worth ``ratio`` tokens, of which an indexer keeps some
+            limit = mixer.selected_tokens * ratio if mixer.selected_tokens else None
+            kept, indexed = tokens(mixer.window) + tokens(limit) / ratio, tokens(None) / ratio
+            width = mixer.head_dim + mixer.value_head_dim
+        case SoftmaxAttention():
+            limits = [limit for limit in (mixer.window, mixer.selected_tokens) if limit is not None]
+            kept, indexed = tokens(min(limits, default=None)), tokens(mixer.window)
+            width = mixer.head_dim + mixer.value_head_dim
+        case LatentAttention():
+            kept, indexed = tokens(mixer.selected_tokens), tokens(None)
+            rope, rank = mixer.qk_rope_head_dim, mixer.kv_lora_rank
+            width = 2 * rank + rope if absorbed else mixer.qk_nope_head_dim + rope + mixer.v_head_dim
+        case _:
+            return 0.0
+    return 2.0 * mixer.heads * width * kept + 2.0 * mixer.index_heads * mixer.index_head_dim * indexed
 
 
 def recurrence_flops(mixer: Mixer | None) -> float:
@@ -224,7 +225,7 @@ def forward_flops(
     for group in transformer.groups:
         repeats = group.count + (mtp_layers if group is transformer.groups[-1] else 0)
         matmul += repeats * group_matmul_flops(transformer.hidden, group)
-        core += repeats * attention_core_flops(group.mixer, reach(group.mixer, sequence, causal_fraction))
+        core += repeats * sequence_core_flops(group.mixer, sequence, causal_fraction)
         recurrence += repeats * recurrence_flops(group.mixer)
     matmul += mtp_layers * 4.0 * transformer.hidden**2
     head = 2.0 * transformer.hidden * transformer.vocab * (1 + mtp_layers)

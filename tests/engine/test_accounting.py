@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.engine.accounting import adapter_parameters, count_parameters
 from app.engine.cache import cache_bytes_per_sequence, cache_bytes_per_token, cached_entries
-from app.engine.flops import attended_tokens, attention_core_flops, forward_flops
+from app.engine.flops import attended_tokens, attention_core_flops, forward_flops, sequence_core_flops
 from app.engine.transformer import DenseMlp, LayerGroup, SoftmaxAttention, Transformer, group_layers
 
 
@@ -81,3 +81,18 @@ def test_adapters_as_counted_by_hand() -> None:
     model = dense(4, 512, 8, 2048, 1000)
     assert adapter_parameters(model, 16, ["attention"]) == 4 * 16 * (512 + 1536 + 512 + 512)
     assert adapter_parameters(model, 16) == 4 * 16 * (512 + 1536 + 512 + 512 + 2 * (512 + 2048))
+
+
+@given(st.integers(1, 300), st.integers(1, 600))
+def test_the_mean_query_of_a_sparse_layer(selected: int, sequence: int) -> None:
+    """Sum of single queries over a sequence, selection included, within the half token of the causal convention."""
+    mixer = SoftmaxAttention(heads=4, kv_heads=4, head_dim=8, value_head_dim=8, selected_tokens=selected)
+    exact = sum(attention_core_flops(mixer, float(i)) for i in range(1, sequence + 1)) / sequence
+    assert sequence_core_flops(mixer, float(sequence)) == pytest.approx(exact, abs=0.5 * 2 * 4 * 16)
+
+
+def test_an_indexer_reads_everything_and_attention_what_it_keeps() -> None:
+    mixer = SoftmaxAttention(
+        heads=4, kv_heads=4, head_dim=8, value_head_dim=8, selected_tokens=100, index_heads=2, index_head_dim=4
+    )
+    assert attention_core_flops(mixer, 1000.0) == 2 * 4 * 16 * 100 + 2 * 2 * 4 * 1000
