@@ -27,11 +27,17 @@ def train(
     snapshot: Snapshot, workload: TrainingWorkload, hardware: Hardware, accelerators: int, plan: TrainingPlanRequest
 ) -> TrainingResult | Infeasible:
     """Best plan of a training workload on so many accelerators."""
+    training_calibration(snapshot)
+    return _train(snapshot.content_sha256, workload, hardware, accelerators, plan)
+
+
+def training_calibration(snapshot: Snapshot) -> TrainingCalibration:
+    """The fitted parameters of a catalog revision, read once."""
     key = snapshot.content_sha256
     if key not in _training:
         _forget_oldest(_training)
         _training[key] = TrainingCalibration.from_mapping(dict(snapshot.calibration["training"]))
-    return _train(key, workload, hardware, accelerators, plan)
+    return _training[key]
 
 
 def serve(

@@ -1,0 +1,1 @@
+"""Claims and comparisons: checks a claimed figure against the engine, with evidence, and says when it would hold."""

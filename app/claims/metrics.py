@@ -1,0 +1,223 @@
+"""Every figure that can be claimed: its unit, which way is better, which jobs it applies to, where it is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from app.claims.verdict import Better
+from app.engine.outcome import Band
+
+Run = Mapping[str, Any]
+Option = Mapping[str, Any]
+Source = Literal["specification", "run", "money", "split", "scaling", "feasible", "items", "text"]
+
+BOTH = ("training", "inference")
+TRAINING = ("training",)
+INFERENCE = ("inference",)
+NONE: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One figure.
+
+    Parameters
+    ----------
+    unit : str
+        Of an absolute value.
+    better : str
+        ``higher`` or ``lower``, from the buyer's side.
+    jobs : tuple of str
+        Kinds of job it applies to; empty = it needs none.
+    source : str
+        What has to be computed to know it.
+    read : callable or None
+        Band from a run (``run``) or an option (``money``).
+    """
+
+    id: str
+    unit: str
+    better: Better
+    jobs: tuple[str, ...]
+    source: Source
+    en: str
+    zh: str
+    read: Callable[[Mapping[str, Any]], Band | None] | None = None
+
+
+def band_of(value: Any) -> Band | None:
+    """A band from its JSON, or from a plain number."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return Band(p10=float(value["p10"]), p50=float(value["p50"]), p90=float(value["p90"]))
+    return Band(p10=float(value), p50=float(value), p90=float(value))
+
+
+def _at(*path: str) -> Callable[[Mapping[str, Any]], Band | None]:
+    def read(row: Mapping[str, Any]) -> Band | None:
+        value: Any = row
+        for key in path:
+            if not isinstance(value, Mapping) or value.get(key) is None:
+                return None
+            value = value[key]
+        return band_of(value)
+
+    return read
+
+
+def _with_rate(*path: str) -> Callable[[Run], Band | None]:
+    """A plain figure that is proportional to the training speed: it carries the speed's spread."""
+    plain = _at(*path)
+
+    def read(run: Run) -> Band | None:
+        value, rate = plain(run), run["performance"]["tokens_per_second"]
+        if value is None:
+            return None
+        return Band(p10=value.p50 * rate["p10"] / rate["p50"], p50=value.p50, p90=value.p50 * rate["p90"] / rate["p50"])
+
+    return read
+
+
+def _with_hours(*path: str) -> Callable[[Run], Band | None]:
+    """A plain figure that is proportional to the campaign's hours."""
+    plain = _at(*path)
+
+    def read(run: Run) -> Band | None:
+        value, hours = plain(run), run.get("hours")
+        if value is None or hours is None:
+            return value
+        return Band(
+            p10=value.p50 * hours["p10"] / hours["p50"], p50=value.p50, p90=value.p50 * hours["p90"] / hours["p50"]
+        )
+
+    return read
+
+
+def _iterations(run: Run) -> Band | None:
+    value, hours = run["performance"]["iterations_per_week"], run["performance"]["run_hours"]
+    return Band(p10=value * hours["p50"] / hours["p90"], p50=value, p90=value * hours["p50"] / hours["p10"])
+
+
+def busy_share(run: Run) -> Band:
+    """Share of time the accelerators compute; a job that waits for data waits more if its step is faster.
+
+    Notes
+    -----
+    Reading is hidden behind computing, so a waiting job takes the time its data takes: the share goes with the time
+    of a step, up to the share without any wait.
+    """
+    value, stall = float(run["performance"]["accelerator_utilization"]), float(run["data"]["stall_share"])
+    if stall <= 0.0:
+        return Band(p10=value, p50=value, p90=value)
+    most = min(1.0, value / (1.0 - stall))
+    rate = run["performance"]["tokens_per_second"]
+    return Band(
+        p10=value * rate["p50"] / rate["p90"], p50=value, p90=max(value, min(most, value * rate["p50"] / rate["p10"]))
+    )
+
+
+def _money(path: tuple[str, ...]) -> Callable[[Option], Band | None]:
+    """An amount with the spread of the option's net."""
+
+    def read(option: Option) -> Band | None:
+        value: Any = option
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        net = option["cost"].get("net")
+        if value is None or not isinstance(net, Mapping) or net.get("p50") is None:
+            return None
+        p10, p50, p90 = (float(net[q]["amount"]) for q in ("p10", "p50", "p90"))
+        amount = float(value["amount"])
+        if p50 <= 0.0:
+            return None
+        return Band(p10=amount * p10 / p50, p50=amount, p90=amount * p90 / p50)
+
+    return read
+
+
+def _units(*names: str) -> Callable[[Option], Band | None]:
+    def read(option: Option) -> Band | None:
+        for name in names:
+            found = _money(("unit_costs", name))(option)
+            if found is not None:
+                return found
+        return None
+
+    return read
+
+
+def _metric(
+    id: str, unit: str, better: Better, jobs: tuple[str, ...], source: Source, en: str, zh: str,
+    read: Callable[[Mapping[str, Any]], Band | None] | None = None,
+) -> Metric:  # fmt: skip
+    return Metric(id=id, unit=unit, better=better, jobs=jobs, source=source, en=en, zh=zh, read=read)
+
+
+P = "performance"
+_ROWS = (
+    _metric("peak_flops", "FLOP/s", "higher", NONE, "specification", "dense peak", "稠密峰值算力"),
+    _metric("memory_bytes", "byte", "higher", NONE, "specification", "memory", "显存容量"),
+    _metric("memory_bandwidth_bytes_per_s", "byte/s", "higher", NONE, "specification", "memory bandwidth", "显存带宽"),
+    _metric("scale_up_bytes_per_s_per_accelerator", "byte/s", "higher", NONE, "specification",
+            "scale-up link rate per direction", "单向片间互联带宽"),
+    _metric("scale_out_bytes_per_s_per_accelerator", "byte/s", "higher", NONE, "specification",
+            "usual network rate", "常见网络带宽"),
+    _metric("scale_up_domain", "accelerators", "higher", NONE, "specification", "scale-up domain", "互联域规模"),
+    _metric("pcie_bytes_per_s", "byte/s", "higher", NONE, "specification", "host link rate", "主机链路带宽"),
+    _metric("thermal_design_power_w", "W", "lower", NONE, "specification", "thermal design power", "热设计功耗"),
+    _metric("specification", "text", "higher", NONE, "text", "specification", "规格"),
+    _metric("feasible", "yes = 1", "higher", BOTH, "feasible", "feasibility", "可行性"),
+    _metric("duration_hours", "h", "lower", TRAINING, "run", "calendar time", "日历时长", _at("duration_hours")),
+    _metric("run_hours", "h", "lower", TRAINING, "run", "time of one full run", "单次完整训练时长", _at(P, "run_hours")),
+    _metric("step_seconds", "s", "lower", TRAINING, "run", "step time", "单步时间", _at(P, "step_seconds")),
+    _metric("tokens_per_second", "token/s", "higher", TRAINING, "run", "training speed", "训练速度",
+            _at(P, "tokens_per_second")),
+    _metric("tokens_per_second_per_accelerator", "token/s", "higher", TRAINING, "run",
+            "training speed per accelerator", "单卡训练速度", _at(P, "tokens_per_second_per_accelerator")),
+    _metric("model_flops_utilization", "1", "higher", TRAINING, "run", "model FLOPs utilisation", "模型算力利用率",
+            _with_rate(P, "model_flops_utilization")),
+    _metric("accelerator_utilization", "1", "higher", TRAINING, "run", "share of time the accelerators compute",
+            "加速器计算时间占比", busy_share),
+    _metric("goodput", "1", "higher", TRAINING, "run", "productive share of time", "有效时间占比", _at(P, "goodput")),
+    _metric("iterations_per_week", "1/week", "higher", TRAINING, "run", "full runs per week", "每周完整训练次数",
+            _iterations),
+    _metric("minimum_model_parallel_size", "accelerators", "lower", TRAINING, "split",
+            "accelerators one copy of the model is cut over at least", "单个模型副本最少切分的加速器数"),
+    _metric("strong_scaling_efficiency", "1", "higher", TRAINING, "scaling", "strong-scaling efficiency",
+            "强扩展效率"),
+    _metric("weak_scaling_efficiency", "1", "higher", TRAINING, "scaling", "weak-scaling efficiency", "弱扩展效率"),
+    _metric("output_tokens_per_second", "token/s", "higher", INFERENCE, "run", "output speed of the fleet",
+            "集群输出速度", _at(P, "output_tokens_per_second")),
+    _metric("output_tokens_per_second_per_accelerator", "token/s", "higher", INFERENCE, "run",
+            "output speed per accelerator", "单卡输出速度", _at(P, "output_tokens_per_second_per_accelerator")),
+    _metric("requests_per_second", "1/s", "higher", INFERENCE, "run", "requests served per second", "每秒请求数",
+            _at(P, "requests_per_second")),
+    _metric("ttft_ms", "ms", "lower", INFERENCE, "run", "mean time to first token", "首字延迟均值",
+            _at(P, "ttft_ms", "mean")),
+    _metric("tpot_ms", "ms", "lower", INFERENCE, "run", "mean time per output token", "每字延迟均值",
+            _at(P, "tpot_ms", "mean")),
+    _metric("e2e_ms", "ms", "lower", INFERENCE, "run", "mean time of a request", "请求总时延均值",
+            _at(P, "e2e_ms", "mean")),
+    _metric("replicas", "replicas", "lower", INFERENCE, "run", "replicas needed", "所需副本数", _at(P, "replicas")),
+    _metric("accelerators", "accelerators", "lower", BOTH, "run", "accelerators needed", "所需加速器数",
+            _at("accelerators")),
+    _metric("energy_kwh", "kWh", "lower", BOTH, "run", "energy", "能耗", _with_hours("energy", "kwh")),
+    _metric("kg_co2e", "kg", "lower", BOTH, "run", "carbon", "碳排放", _with_hours("energy", "kg_co2e")),
+    _metric("cost", "money", "lower", BOTH, "money", "total cost", "总成本", _money(("cost", "net", "p50"))),
+    _metric("cost_per_million_tokens", "money", "lower", BOTH, "money", "cost per million tokens",
+            "每百万 token 成本", _units("per_million_tokens", "per_million_tokens_blended")),
+    _metric("cost_per_run", "money", "lower", TRAINING, "money", "cost per run", "单次训练成本", _units("per_run")),
+    _metric("cost_per_experiment", "money", "lower", TRAINING, "money", "cost per experiment", "单次实验成本",
+            _units("per_experiment")),
+    _metric("cost_per_accelerator_hour", "money", "lower", BOTH, "money", "cost per accelerator-hour",
+            "每卡时成本", _units("per_accelerator_hour")),
+    _metric("lifetime_inference_over_training", "1", "higher", NONE, "items",
+            "lifetime inference spend over training spend", "推理总支出与训练支出之比"),
+)  # fmt: skip
+METRICS: Mapping[str, Metric] = {metric.id: metric for metric in _ROWS}
+
+
+def applicable_to(kind: str) -> list[str]:
+    """Names of the figures of one kind of job."""
+    return sorted(m.id for m in METRICS.values() if kind in m.jobs or not m.jobs)
