@@ -17,7 +17,9 @@ def missing(pointer: str, what: str, message: str) -> Problem:
 
 def refused(pointer: str, code: str, message: str, choices: Sequence[str] = ()) -> Problem:
     """A claim that cannot be meant like this."""
-    more = {"choices": list(choices)} if choices else {}
     return Problem(
-        "validation-failed", message, errors=[FieldError(pointer=pointer, code=code, message=message)], **more
+        "validation-failed",
+        message,
+        errors=[FieldError(pointer=pointer, code=code, message=message)],
+        choices=list(choices),
     )

@@ -99,24 +99,6 @@ def _iterations(run: Run) -> Band | None:
     return Band(p10=value * hours["p50"] / hours["p90"], p50=value, p90=value * hours["p50"] / hours["p10"])
 
 
-def busy_share(run: Run) -> Band:
-    """Share of time the accelerators compute; a job that waits for data waits more if its step is faster.
-
-    Notes
-    -----
-    Reading is hidden behind computing, so a waiting job takes the time its data takes: the share goes with the time
-    of a step, up to the share without any wait.
-    """
-    value, stall = float(run["performance"]["accelerator_utilization"]), float(run["data"]["stall_share"])
-    if stall <= 0.0:
-        return Band(p10=value, p50=value, p90=value)
-    most = min(1.0, value / (1.0 - stall))
-    rate = run["performance"]["tokens_per_second"]
-    return Band(
-        p10=value * rate["p50"] / rate["p90"], p50=value, p90=max(value, min(most, value * rate["p50"] / rate["p10"]))
-    )
-
-
 def _money(path: tuple[str, ...]) -> Callable[[Option], Band | None]:
     """An amount with the spread of the option's net."""
 
@@ -148,10 +130,10 @@ def _units(*names: str) -> Callable[[Option], Band | None]:
 
 
 def _metric(
-    id: str, unit: str, better: Better, jobs: tuple[str, ...], source: Source, en: str, zh: str,
+    name: str, unit: str, better: Better, jobs: tuple[str, ...], source: Source, en: str, zh: str,
     read: Callable[[Mapping[str, Any]], Band | None] | None = None,
 ) -> Metric:  # fmt: skip
-    return Metric(id=id, unit=unit, better=better, jobs=jobs, source=source, en=en, zh=zh, read=read)
+    return Metric(id=name, unit=unit, better=better, jobs=jobs, source=source, en=en, zh=zh, read=read)
 
 
 P = "performance"
@@ -169,7 +151,8 @@ _ROWS = (
     _metric("specification", "text", "higher", NONE, "text", "specification", "规格"),
     _metric("feasible", "yes = 1", "higher", BOTH, "feasible", "feasibility", "可行性"),
     _metric("duration_hours", "h", "lower", TRAINING, "run", "calendar time", "日历时长", _at("duration_hours")),
-    _metric("run_hours", "h", "lower", TRAINING, "run", "time of one full run", "单次完整训练时长", _at(P, "run_hours")),
+    _metric("run_hours", "h", "lower", TRAINING, "run", "time of one full run", "单次完整训练时长",
+            _at(P, "run_hours")),
     _metric("step_seconds", "s", "lower", TRAINING, "run", "step time", "单步时间", _at(P, "step_seconds")),
     _metric("tokens_per_second", "token/s", "higher", TRAINING, "run", "training speed", "训练速度",
             _at(P, "tokens_per_second")),
@@ -178,7 +161,7 @@ _ROWS = (
     _metric("model_flops_utilization", "1", "higher", TRAINING, "run", "model FLOPs utilisation", "模型算力利用率",
             _with_rate(P, "model_flops_utilization")),
     _metric("accelerator_utilization", "1", "higher", TRAINING, "run", "share of time the accelerators compute",
-            "加速器计算时间占比", busy_share),
+            "加速器计算时间占比", _at(P, "accelerator_utilization")),
     _metric("goodput", "1", "higher", TRAINING, "run", "productive share of time", "有效时间占比", _at(P, "goodput")),
     _metric("iterations_per_week", "1/week", "higher", TRAINING, "run", "full runs per week", "每周完整训练次数",
             _iterations),

@@ -146,14 +146,29 @@ def quantiles(band: Band, levels: np.ndarray) -> np.ndarray:
     z = normal_quantile(levels)
     up, down = _log(band.p90, band.p50) / NORMAL_P90, _log(band.p50, band.p10) / NORMAL_P90
     exponent: np.ndarray = np.where(z >= 0.0, z * up, z * down)
-    return band.p50 * np.exp(exponent)
+    result: np.ndarray = band.p50 * np.exp(exponent)
+    return result
 
 
 # Rational approximation of the inverse normal distribution, relative error below 1.15e-9: P. J. Acklam, "An algorithm
 # for computing the inverse normal cumulative distribution function", 2003.
-_A = (-39.69683028665376, 220.9460984245205, -275.9285104469687, 138.3577518672690, -30.66479806614716, 2.506628277459239)
+_A = (
+    -39.69683028665376,
+    220.9460984245205,
+    -275.9285104469687,
+    138.3577518672690,
+    -30.66479806614716,
+    2.506628277459239,
+)
 _B = (-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1.0)
-_C = (-7.784894002430293e-3, -0.3223964580411365, -2.400758277161838, -2.549732539343734, 4.374664141464968, 2.938163982698783)
+_C = (
+    -7.784894002430293e-3,
+    -0.3223964580411365,
+    -2.400758277161838,
+    -2.549732539343734,
+    4.374664141464968,
+    2.938163982698783,
+)
 _D = (7.784695709041462e-3, 0.3224671290700398, 2.445134137142996, 3.754408661907416, 1.0)
 _TAIL = 0.02425
 

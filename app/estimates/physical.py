@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from app.catalog.snapshot import Snapshot
@@ -10,6 +11,7 @@ from app.engine.training.minimum import SmallestSplit, smallest_split
 from app.estimates.job import TrainingSpec, training_spec
 from app.estimates.job_schemas import TrainingJob
 from app.estimates.physics import train, training_calibration
+from app.estimates.runs import Found
 from app.estimates.schemas import Item, PurchaseModel, Supply
 from app.estimates.serving_runs import serving_runs
 from app.estimates.supply import Hardware, Selection, select
@@ -22,14 +24,19 @@ OWNED = PurchaseModel(kind="owned")
 class Physical:
     """Runs of one item, fastest first, and why other machines cannot run it."""
 
-    runs: tuple[dict[str, Any], ...]
+    found: tuple[Found, ...]
     refused: Mapping[str, Infeasible]
     hardware: Mapping[str, Hardware]
 
     @property
     def best(self) -> dict[str, Any] | None:
         """The fastest run; for serving, the most tokens per accelerator."""
-        return self.runs[0] if self.runs else None
+        return self.found[0].complete() if self.found else None
+
+    @property
+    def fewest(self) -> int | None:
+        """Accelerators of the smallest run."""
+        return min((int(run.light["accelerators"]) for run in self.found), default=None)
 
     @property
     def refusal(self) -> Infeasible | None:
@@ -57,14 +64,17 @@ def physical(snapshot: Snapshot, item: Item, at: str) -> Physical:
     run = training_runs if item.job.kind == "training" else serving_runs
     runs, refused = run(snapshot, item, selection, at)
     return Physical(
-        runs=tuple(sorted(runs, key=_speed)), refused=refused, hardware={h.key: h for h in selection.hardware}
+        found=tuple(sorted(runs, key=partial(_speed, item.job.kind))),
+        refused=refused,
+        hardware={h.key: h for h in selection.hardware},
     )
 
 
-def _speed(run: dict[str, Any]) -> tuple[float, str]:
-    if run["kind"] == "training":
-        return run["duration_hours"]["p50"], run["key"]
-    return -run["performance"]["output_tokens_per_second_per_accelerator"]["p50"], run["key"]
+def _speed(kind: str, run: Found) -> tuple[float, str]:
+    key = str(run.light["key"])
+    if kind == "training":
+        return run.light["duration_hours"]["p50"], key
+    return -run.complete()["performance"]["output_tokens_per_second_per_accelerator"]["p50"], key
 
 
 def step(

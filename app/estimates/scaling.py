@@ -35,7 +35,9 @@ class ScalingPoint:
     def as_json(self) -> dict[str, Any]:
         """The shape an answer shows."""
         band = self.tokens_per_s_per_accelerator
-        plan = None if self.plan is None else dict(zip(("tensor", "pipeline", "context", "data"), self.plan, strict=True))
+        plan = (
+            None if self.plan is None else dict(zip(("tensor", "pipeline", "context", "data"), self.plan, strict=True))
+        )
         shown: dict[str, Any] = quantized(
             {
                 "accelerators": self.accelerators,
@@ -63,7 +65,14 @@ def sizes(hardware: Hardware, largest: int = LARGEST_CLUSTER) -> list[int]:
 
 
 def curve(
-    snapshot: Snapshot, item: Item, hardware: Hardware, counts: list[int], at: str, *, weak: bool
+    snapshot: Snapshot,
+    item: Item,
+    hardware: Hardware,
+    counts: list[int],
+    at: str,
+    *,
+    weak: bool,
+    first_and_last_only: bool = False,
 ) -> list[ScalingPoint]:
     """Speed at every size, compared with the smallest that runs.
 
@@ -71,10 +80,14 @@ def curve(
     ----------
     weak : bool
         The global batch grows with the cluster (weak scaling), else it stays (strong scaling).
+    first_and_last_only : bool
+        Leaves out what lies between the smallest size that runs and the largest.
     """
     points: list[ScalingPoint] = []
     reference: float | None = None
     for count in counts:
+        if first_and_last_only and reference is not None and count != counts[-1]:
+            continue
         scale = count / counts[0] if weak else 1.0
         result = step(snapshot, item, hardware, count, scale, at)
         if isinstance(result, Infeasible):

@@ -9,13 +9,32 @@ from app.catalog.snapshot import Snapshot
 from app.engine.version import ENGINE_VERSION
 from app.estimates.bill import Run
 from app.estimates.errors import infeasible, refused_field
+from app.estimates.evidence import nearest_measurements
 from app.estimates.item_runs import run_item
 from app.estimates.options import price_item
+from app.estimates.physical import Physical, machines, model_parallel_minimum, physical
+from app.estimates.scaling import ScalingPoint, curve, sizes
 from app.estimates.schemas import EstimateRequest, Item
 from app.estimates.supply import NOT_ASKED, Selection, select
 from app.estimates.terms import PricedTerms, priced_terms
 from app.estimates.totals import content_totals
 from app.foundation.problems import Problem
+
+__all__ = [
+    "Estimate",
+    "Physical",
+    "ScalingPoint",
+    "curve",
+    "estimate",
+    "machines",
+    "model_parallel_minimum",
+    "nearest_measurements",
+    "physical",
+    "price",
+    "price_day",
+    "sizes",
+    "with_tenant_defaults",
+]
 
 SCHEMA_VERSION = "1"
 # A caller ahead of UTC may already be in tomorrow.

@@ -1,0 +1,88 @@
+"""Training against lifetime inference: two items of one quote, and the months at which they are even."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.claims.metrics import band_of
+from app.claims.prediction import Figure, ratio_band
+from app.claims.sides import World, origin_of
+from app.engine.outcome import Band
+from app.estimates import service as estimates
+from app.estimates.schemas import EstimateRequest, Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifetime:
+    """Spend on inference over its months, and on training, in the terms' currency.
+
+    Parameters
+    ----------
+    ratio : Band or None
+        Inference over training; None where one of them has no price.
+    even_months : float or None
+        Months of service at which inference has cost as much as training.
+    """
+
+    ratio: Band | None
+    training: Mapping[str, Any]
+    inference: Mapping[str, Any]
+    even_months: float | None
+    why: str | None = None
+
+
+def lifetime(world: World, items: Sequence[Item]) -> Lifetime:
+    """Compare the recommended options of the training and the inference items."""
+    request = EstimateRequest(items=list(items), terms=world.terms, as_of=world.as_of)
+    answer = estimates.estimate(world.snapshot, request, world.today)
+    sums: dict[str, Band | None] = {}
+    shown: dict[str, Any] = {}
+    figures: dict[str, Figure] = {}
+    months = 0
+    for kind in ("training", "inference"):
+        found = [item for item in answer.content["items"] if item["kind"] == kind]
+        nets = [_net(item) for item in found]
+        sums[kind] = _sum(nets)
+        shown[kind] = [_shown(item) for item in found]
+        band = sums[kind]
+        if band is not None:
+            index = answer.content["items"].index(found[0])
+            run = answer.engine_outputs["items"][index]["runs"][0]
+            figures[kind] = Figure(value=band, basis="engine", origin=origin_of(run))
+            months = max(
+                (run["months"] for run in answer.engine_outputs["items"][index]["runs"] if "months" in run),
+                default=months,
+            )
+    training, inference = sums["training"], sums["inference"]
+    if training is None or inference is None:
+        why = "an item has no current price in the catalog"
+        return Lifetime(ratio=None, training=shown, inference=shown, even_months=None, why=why)
+    ratio = ratio_band(figures["inference"], figures["training"])
+    even = months / ratio.p50 if months else None
+    return Lifetime(
+        ratio=ratio, training={"items": shown["training"]}, inference={"items": shown["inference"]}, even_months=even
+    )
+
+
+def _net(item: Mapping[str, Any]) -> Band | None:
+    option = item["options"][0] if item["options"] else None
+    if option is None or option["cost"].get("net") is None or option["cost"]["net"].get("p50") is None:
+        return None
+    return band_of({q: option["cost"]["net"][q]["amount"] for q in ("p10", "p50", "p90")})
+
+
+def _sum(bands: Sequence[Band | None]) -> Band | None:
+    known = [b for b in bands if b is not None]
+    if not known or len(known) < len(bands):
+        return None
+    return Band(p10=sum(b.p10 for b in known), p50=sum(b.p50 for b in known), p90=sum(b.p90 for b in known))
+
+
+def _shown(item: Mapping[str, Any]) -> dict[str, Any]:
+    option = item["options"][0] if item["options"] else None
+    label = option["label"] if option else None
+    return {
+        "id": item["id"],
+        "label": label,
+        "net": option["cost"]["net"]["p50"] if option and option["cost"]["net"] else None,
+    }

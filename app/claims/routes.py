@@ -1,0 +1,34 @@
+"""``POST /v1/claims`` and ``POST /v1/comparisons``: computed and forgotten."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import ORJSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from app.access.dependencies import require_scopes
+from app.access.principal import Principal
+from app.catalog import service as catalog
+from app.claims import service
+from app.claims.schemas import ClaimsRequest
+
+router = APIRouter(tags=["claims"])
+
+
+@router.post(
+    "/v1/claims",
+    summary="Judge claimed figures",
+    response_class=ORJSONResponse,
+    response_description="A verdict, the predicted interval, evidence and a condition for every claim, in order",
+)
+async def judge_claims(
+    request: Request,
+    body: ClaimsRequest,
+    principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
+) -> Any:
+    """Judge claims about a job on a candidate supply against a baseline. Nothing is persisted."""
+    del principal
+    state = request.app.state
+    snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, body.catalog_revision))
+    today = state.clock.now().date()
+    return ORJSONResponse(await run_in_threadpool(service.judge_claims, snapshot, body, today))

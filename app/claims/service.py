@@ -1,0 +1,338 @@
+"""What other rooms may ask of claims: judge claimed figures about a job on a supply."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from app.catalog.snapshot import Snapshot
+from app.claims.conditions import Condition, find_condition
+from app.claims.errors import missing, refused
+from app.claims.facts import checked_statement, utilizations_in
+from app.claims.judging import Asked, Prediction, claimed_range, predict
+from app.claims.lifetime import lifetime
+from app.claims.metrics import METRICS, Metric, applicable_to
+from app.claims.reasons import Words, cannot_run, decided, number, sentence, unknown
+from app.claims.schemas import ClaimField, ClaimsRequest
+from app.claims.sides import Reading, Side, World, item_of
+from app.claims.verdict import Judgement, holds, judge
+from app.engine.outcome import Band
+from app.estimates import service as estimates
+from app.estimates.physics import quantized
+from app.estimates.schemas import Supply
+
+EVIDENCE_PER_SIDE = 2
+
+
+def judge_claims(snapshot: Snapshot, request: ClaimsRequest, today: date) -> dict[str, Any]:
+    """Judge every claim of a request, in its order.
+
+    Raises
+    ------
+    Problem
+        ``validation-failed`` where something is missing or a metric does not apply.
+    """
+    world = World(snapshot=snapshot, terms=request.terms, as_of=request.as_of, today=today)
+    rows = [_judged(world, request, claim, f"/claims/{i}") for i, claim in enumerate(request.claims)]
+    return {
+        "claims": rows,
+        "pins": {
+            "catalog_revision": snapshot.revision_id,
+            "catalog_revision_number": snapshot.number,
+            "as_of": (request.as_of or today).isoformat(),
+        },
+    }
+
+
+def _judged(world: World, request: ClaimsRequest, claim: ClaimField, at: str) -> dict[str, Any]:
+    metric = METRICS.get(claim.metric)
+    if metric is None:
+        raise refused(
+            f"{at}/metric", "unknown_metric", f"There is no metric {claim.metric!r}; see choices.", sorted(METRICS)
+        )
+    if metric.source == "text":
+        return _in_words(world, claim, metric, at)
+    _has_range(claim, at)
+    if metric.source == "items":
+        return _items(world, request, claim, metric, at)
+    asked = _asked(request, claim, metric, at)
+    if isinstance(asked, str):
+        return _undecided(claim, metric, asked)
+    found = predict(world, asked)
+    condition = None
+    if found.judged is None or not holds(found.judged):
+        condition = find_condition(world, asked, found)
+    return _answer(world, asked, found, condition)
+
+
+def _has_range(claim: ClaimField, at: str) -> None:
+    if claim.low is None and claim.high is None and claim.equals is None:
+        raise missing(f"{at}/low", "range", "A claim states a figure: give low, high or both, or equals.")
+    if claim.relation is None:
+        raise missing(
+            f"{at}/relation", "relation", "Say what the figure is: relation ratio, absolute or percent_change."
+        )
+
+
+def _asked(request: ClaimsRequest, claim: ClaimField, metric: Metric, at: str) -> Asked | str:
+    """The claim with its sides, or the name of the one thing it cannot be decided without."""
+    relation = claim.relation
+    assert relation is not None
+    job, job_at = (claim.job, f"{at}/job") if claim.job is not None else (request.job, "/job")
+    if job is not None and metric.jobs and job.kind not in metric.jobs:
+        raise refused(
+            f"{at}/metric",
+            "metric_not_applicable",
+            f"{metric.id} is a figure of {' or '.join(metric.jobs)}, and the job is {job.kind}.",
+            applicable_to(job.kind),
+        )
+    _relation_applies(claim, metric, at)
+    arithmetic = claim.utilization is not None or (job is None and utilizations_in(claim.text) is not None)
+    asked = Asked(
+        field=claim,
+        metric=metric,
+        relation=relation,
+        claimed=claimed_range(claim),
+        candidate=None,
+        baseline=None,
+        at=at,
+    )
+    if arithmetic and relation != "absolute":
+        return asked
+    candidate, candidate_at = _supply(claim.candidate, request.candidate, claim, request, at, "candidate")
+    baseline, baseline_at = _supply(claim.baseline, request.baseline, claim, request, at, "baseline")
+    if relation != "absolute" and baseline is None:
+        raise missing(
+            baseline_at, "baseline", f"A {relation} compares with something: give the baseline supply it is against."
+        )
+    if candidate is None and relation == "absolute":
+        candidate, candidate_at = baseline, baseline_at
+    if candidate is None:
+        raise missing(candidate_at, "candidate", "Give the candidate supply the claim is about.")
+    if metric.jobs and job is None:
+        return "job"
+    base_job = claim.baseline_job or job
+    sides = {
+        "candidate": Side(job=job, supply=candidate, at=job_at, supply_at=candidate_at),
+        "baseline": None if baseline is None else Side(job=base_job, supply=baseline, at=job_at, supply_at=baseline_at),
+    }
+    return Asked(
+        field=claim, metric=metric, relation=relation, claimed=asked.claimed, at=at,
+        candidate=sides["candidate"], baseline=sides["baseline"],
+    )  # fmt: skip
+
+
+def _relation_applies(claim: ClaimField, metric: Metric, at: str) -> None:
+    if metric.source == "feasible" and claim.relation != "absolute":
+        raise refused(
+            f"{at}/relation",
+            "relation_not_applicable",
+            "feasible is yes (1) or no (0): claim it as absolute.",
+            ["absolute"],
+        )
+    if claim.relation == "ratio" and any(v is not None and v < 0 for v in (claim.low, claim.high, claim.equals)):
+        raise refused(f"{at}/low", "impossible_range", "A ratio is not negative; a percent_change may be.")
+    if claim.relation == "percent_change" and claim.high is not None and claim.high < -100:
+        raise refused(f"{at}/high", "impossible_range", "Nothing falls by more than 100 percent.")
+
+
+def _supply(
+    own: Supply | None, common: Supply | None, claim: ClaimField, request: ClaimsRequest, at: str, name: str
+) -> tuple[Supply | None, str]:
+    """A side's supply with the count that stands beside the claim."""
+    supply, where = (own, f"{at}/{name}") if own is not None else (common, f"/{name}")
+    if supply is None:
+        return None, where
+    count = claim.accelerator_count or (supply.accelerator_count or request.accelerator_count)
+    if count != supply.accelerator_count:
+        supply = supply.model_copy(update={"accelerator_count": count})
+    return supply, where
+
+
+def _unit(world: World, metric: Metric) -> str:
+    return world.terms.currency if metric.unit == "money" else metric.unit
+
+
+def _answer(world: World, asked: Asked, found: Prediction, condition: Condition | None) -> dict[str, Any]:
+    metric, unit = asked.metric, _unit(world, asked.metric)
+    reason = _reason(asked, found, unit)
+    claim = asked.field
+    figure = found.candidate.figure if found.candidate else None
+    row = {
+        **_head(claim, metric, asked.relation),
+        "verdict": found.judged.verdict if found.judged else "not_decidable",
+        "predicted": _band(found.band),
+        "unit": {"ratio": "ratio", "percent_change": "percent"}.get(asked.relation, unit),
+        "chances": _chances(found.judged),
+        "basis": figure.basis if figure else None,
+        "shared_error": found.shared_error,
+        "candidate": _side(found.candidate, unit),
+        "baseline": _side(found.baseline, unit),
+        "reason": reason,
+        "condition": condition.as_json() if condition else None,
+        "evidence": _evidence(world, asked, found),
+        "assumptions": [dict(a) for a in found.assumptions],
+    }
+    rounded: dict[str, Any] = quantized(row)
+    return rounded
+
+
+def _reason(asked: Asked, found: Prediction, unit: str) -> Words:
+    if found.band is not None and found.judged is not None:
+        words = decided(asked.metric, asked.relation, found.band, asked.claimed, asked.field.equals, found.judged, unit)
+        why = found.candidate.why if found.candidate else None
+        if asked.metric.source == "feasible" and why:
+            return sentence(f"It cannot run like this: {why}", f"无法按此方式运行：{why}")
+        return words
+    for name, reading in (("candidate", found.candidate), ("baseline", found.baseline)):
+        if reading is not None and reading.figure is None:
+            return (cannot_run if reading.infeasible else unknown)(name, reading.why or "")
+    return unknown("baseline", "the figure is zero, so nothing can be compared with it")
+
+
+def _head(claim: ClaimField, metric: Metric, relation: str | None) -> dict[str, Any]:
+    stated = claimed_range(claim) if (claim.low, claim.high, claim.equals) != (None, None, None) else None
+    return {
+        "id": claim.id,
+        "metric": metric.id,
+        "relation": relation,
+        "claimed": {"low": stated.low, "high": stated.high, "equals": claim.equals} if stated else None,
+        "text": claim.text,
+    }
+
+
+def _band(band: Band | None) -> dict[str, float] | None:
+    return None if band is None else {"p10": band.p10, "p50": band.p50, "p90": band.p90}
+
+
+def _chances(judged: Judgement | None) -> dict[str, float] | None:
+    return None if judged is None else {"worse": judged.worse, "within": judged.within, "better": judged.better}
+
+
+def _side(reading: Reading | None, unit: str) -> dict[str, Any] | None:
+    if reading is None:
+        return None
+    run, figure, option = reading.run, reading.figure, reading.option
+    return {
+        "value": _band(figure.value) if figure else None,
+        "unit": unit,
+        "basis": figure.basis if figure else None,
+        "why": reading.why,
+        "label": option["label"] if option else None,
+        "configuration": None
+        if run is None
+        else {key: run[key] for key in ("accelerator", "accelerators", "nodes", "fabric", "plan") if key in run},
+        "numbers": dict(reading.numbers),
+    }
+
+
+def _evidence(world: World, asked: Asked, found: Prediction) -> list[dict[str, Any]]:
+    """Catalog rows, prices and the nearest public measurements behind both sides."""
+    rows: list[dict[str, Any]] = []
+    for name, side, reading in (
+        ("candidate", asked.candidate, found.candidate), ("baseline", asked.baseline, found.baseline)
+    ):  # fmt: skip
+        if reading is None:
+            continue
+        rows.extend({"side": name, **row} for row in reading.evidence)
+        if reading.run is not None and side is not None:
+            near = estimates.nearest_measurements(world.snapshot, item_of(side), reading.run)[:EVIDENCE_PER_SIDE]
+            rows.extend({"side": name, "kind": "measurement", **row} for row in near)
+    text = asked.field.text
+    checked = checked_statement(world.snapshot, text) if text and asked.metric.source == "specification" else None
+    if checked is not None:
+        rows.append(checked.as_json())
+    return rows
+
+
+def _in_words(world: World, claim: ClaimField, metric: Metric, at: str) -> dict[str, Any]:
+    """A specification claimed in words: decided by a statement the catalog has checked."""
+    if claim.text is None:
+        raise missing(
+            f"{at}/text",
+            "text",
+            "A specification in words needs its text; figures have metrics of their own, as peak_flops.",
+        )
+    checked = checked_statement(world.snapshot, claim.text)
+    row = {**_head(claim, metric, claim.relation), **_EMPTY}
+    if checked is None:
+        names = ", ".join(sorted(m.id for m in METRICS.values() if m.source == "specification"))
+        row["reason"] = sentence(
+            f"The catalog holds no checked statement like this; claim one of its figures instead: {names}",
+            f"目录中没有与此相符的已核查说法；请改用数值指标：{names}",
+        )
+        return row
+    row["verdict"] = checked.verdict
+    row["basis"] = "catalog"
+    row["reason"] = sentence(
+        f"Official sources say: {checked.check.official}", f"官方资料显示：{checked.check.official}"
+    )
+    row["evidence"] = [checked.as_json()]
+    return row
+
+
+_EMPTY: Mapping[str, Any] = {
+    "verdict": "not_decidable",
+    "predicted": None,
+    "unit": None,
+    "chances": None,
+    "basis": None,
+    "shared_error": None,
+    "candidate": None,
+    "baseline": None,
+    "reason": None,
+    "condition": None,
+    "evidence": [],
+    "assumptions": [],
+}
+
+
+def _undecided(claim: ClaimField, metric: Metric, lacking: str) -> dict[str, Any]:
+    """A claim that does not say what it is about."""
+    what = {
+        "job": ("a job: its model and amount of work", "任务（模型与工作量）"),
+        "items": ("a training item and an inference item", "一个训练项和一个推理项"),
+    }[lacking]
+    reason = sentence(
+        f"{metric.en[0].upper()}{metric.en[1:]} depends on the job, and the claim names none; give {what[0]}",
+        f"{metric.zh}取决于任务，而该说法未给出；请提供{what[1]}",
+    )
+    return {**_head(claim, metric, claim.relation), **_EMPTY, "reason": reason, "missing": [lacking]}
+
+
+def _items(world: World, request: ClaimsRequest, claim: ClaimField, metric: Metric, at: str) -> dict[str, Any]:
+    """Spend on inference against spend on training."""
+    if claim.relation != "absolute":
+        raise refused(
+            f"{at}/relation", "relation_not_applicable", f"{metric.id} is a ratio already: claim it as absolute."
+        )
+    items = claim.items or request.items or []
+    if {item.job.kind for item in items} != {"training", "inference"}:
+        return _undecided(claim, metric, "items")
+    common = claim.candidate or request.candidate
+    empty = Supply()
+    placed = [
+        item.model_copy(update={"supply": common}) if common is not None and item.supply == empty else item
+        for item in items
+    ]
+    found = lifetime(world, placed)
+    row = {**_head(claim, metric, "absolute"), **_EMPTY, "unit": "1"}
+    if found.ratio is None:
+        return {**row, "reason": unknown("candidate", found.why or "")}
+    judged = judge(found.ratio, claimed_range(claim), metric.better)
+    row.update(
+        verdict=judged.verdict,
+        predicted=_band(found.ratio),
+        chances=_chances(judged),
+        basis="engine",
+        candidate={"value": _band(found.ratio), "training": found.training, "inference": found.inference},
+        reason=decided(metric, "absolute", found.ratio, claimed_range(claim), claim.equals, judged, "1"),
+    )
+    if found.even_months is not None:
+        months = number(found.even_months)
+        row["condition"] = {
+            "changes": {"months": found.even_months},
+            "predicted": None,
+            "text": sentence(f"Spend is even after {months} months of service", f"服务 {months} 个月后两者支出相等"),
+        }
+    rounded: dict[str, Any] = quantized(row)
+    return rounded

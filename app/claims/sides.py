@@ -1,0 +1,290 @@
+"""One side of a claim: what a metric is for one job on one supply, with where it comes from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from app.catalog.snapshot import AcceleratorEntry, Snapshot
+from app.claims.errors import missing, refused
+from app.claims.metrics import Metric
+from app.claims.prediction import Figure, Origin, exactly, ratio_band
+from app.engine.outcome import Band, Infeasible
+from app.engine.precision import FORMATS
+from app.estimates import service as estimates
+from app.estimates.job_schemas import EfficiencyOverride, InferenceJob, Job, TrainingJob
+from app.estimates.schemas import Constraints, EstimateRequest, Item, PurchaseModel, Supply, Terms
+from app.foundation.problems import Problem
+
+ON_DEMAND = PurchaseModel(kind="on_demand")
+# Sellers looked at when a price is claimed; more than sell any one part today.
+MOST_SELLERS = 24
+# Shares of time that depend on the speed in more than proportion.
+FOLLOWS_SPEED = frozenset({"accelerator_utilization", "goodput"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What every claim of a request is judged in."""
+
+    snapshot: Snapshot
+    terms: Terms
+    as_of: date | None
+    today: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A job on a supply; ``at`` and ``supply_at`` are JSON pointers for errors."""
+
+    job: Job | None
+    supply: Supply | None
+    at: str
+    supply_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A figure, or why there is none.
+
+    Parameters
+    ----------
+    infeasible : bool
+        The job cannot run there at all.
+    sellers : mapping of str to Figure
+        The same figure by provider, where it is money.
+    """
+
+    figure: Figure | None
+    why: str | None = None
+    infeasible: bool = False
+    run: Mapping[str, Any] | None = None
+    option: Mapping[str, Any] | None = None
+    sellers: Mapping[str, Figure] = field(default_factory=dict)
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+def item_of(side: Side, most: int = 1) -> Item:
+    """The side as an item of an estimate."""
+    job, supply = side.job, side.supply
+    if job is None or supply is None:
+        raise missing(side.at, "job", "This metric needs a job and a supply.")
+    if isinstance(job, TrainingJob) and job.tokens is None and job.dataset is None:
+        raise missing(f"{side.at}/tokens", "tokens", "Give job.tokens or job.dataset: the amount of work.")
+    if isinstance(job, InferenceJob):
+        load = job.traffic
+        if load.requests_per_second is None and load.concurrency is None and load.tokens_per_day is None:
+            raise missing(
+                f"{side.at}/traffic", "load", "Give job.traffic requests_per_second, concurrency or tokens_per_day."
+            )
+    return Item(id="claim", job=job, supply=supply, constraints=Constraints(max_options=most))
+
+
+def read(world: World, metric: Metric, side: Side, precision: str | None) -> Reading:
+    """The metric on one side."""
+    if metric.source == "specification":
+        return _specification(world.snapshot, metric, side, precision)
+    item = item_of(side, MOST_SELLERS if metric.source == "money" else 1)
+    if metric.source == "money":
+        return _money(world, metric, item)
+    found = estimates.physical(world.snapshot, item, side.at)
+    best = found.best
+    if best is None:
+        refusal = found.refusal
+        if metric.source == "feasible":
+            return Reading(
+                figure=exactly(0.0, "arithmetic"),
+                why=refusal.message if refusal else "nothing in the supply can be quoted",
+                numbers=dict(refusal.numbers) if refusal else {},
+            )
+        return _cannot_run(refusal)
+    if metric.source == "feasible":
+        return Reading(figure=exactly(1.0, best["evidence_class"]), run=best, numbers=_headroom(best))
+    if metric.source == "split":
+        return _split(world.snapshot, item, found.hardware[best["hardware"]], best, side.at)
+    if metric.source == "scaling":
+        return _scaling(world.snapshot, metric, item, found.hardware[best["hardware"]], best, side.at)
+    band = None if metric.read is None else metric.read(best)
+    if metric.id in FOLLOWS_SPEED and band is not None:
+        band = _over_speeds(world.snapshot, metric, item, best, side.at)
+    if band is None:
+        return Reading(figure=None, run=best, why=f"{metric.en} is not known for this supply (no source states it)")
+    figure = Figure(value=band, basis=best["performance"]["interval_basis"], origin=origin_of(best))
+    return Reading(figure=figure, run=best)
+
+
+def _over_speeds(snapshot: Snapshot, metric: Metric, item: Item, run: Mapping[str, Any], at: str) -> Band:
+    """The figure at the slow, middle and fast end of the predicted speed: a faster step waits more for its data."""
+    assert metric.read is not None
+    job, count = item.job, run["accelerators"]
+    assert isinstance(job, TrainingJob)
+    values = []
+    for quantile in ("p10", "p50", "p90") if job.efficiency_override is None else ("p50",):
+        rate = run["performance"]["tokens_per_second_per_accelerator"][quantile]
+        fixed = job.model_copy(
+            update={"efficiency_override": EfficiencyOverride(tokens_per_second_per_accelerator=rate)}
+        )
+        supply = item.supply.model_copy(update={"accelerator_count": count})
+        again = estimates.physical(snapshot, item.model_copy(update={"job": fixed, "supply": supply}), at).best
+        found = metric.read(again) if again is not None else None
+        values.append(run["performance"][metric.id] if found is None else found.p50)
+    values.sort()
+    return Band(p10=values[0], p50=values[len(values) // 2], p90=values[-1])
+
+
+def origin_of(run: Mapping[str, Any]) -> Origin:
+    """What a run's error depends on."""
+    if run["kind"] == "inference":
+        precision = run["precision"]["weights"]
+        rate = run["performance"]["output_tokens_per_second"]["p50"]
+    else:
+        precision = next((str(a["value"]) for a in run["assumptions"] if a["id"] == "precision"), "")
+        rate = run["performance"]["tokens_per_second"]["p50"]
+    answer = (run["hardware"], run["accelerators"], precision, tuple(sorted(run["plan"].items())), rate)
+    return Origin(kind=run["kind"], accelerator=run["accelerator"], precision=precision, answer=answer)
+
+
+def _cannot_run(refusal: Infeasible | None) -> Reading:
+    if refusal is None:
+        return Reading(figure=None, why="nothing in the supply can be quoted", infeasible=True)
+    return Reading(figure=None, why=refusal.message, infeasible=True, numbers=dict(refusal.numbers))
+
+
+def _headroom(run: Mapping[str, Any]) -> dict[str, Any]:
+    return {"headroom_bytes": run["performance"]["memory_breakdown_bytes"].get("headroom")}
+
+
+def _split(snapshot: Snapshot, item: Item, hardware: Any, run: Mapping[str, Any], at: str) -> Reading:
+    split = estimates.model_parallel_minimum(snapshot, item, hardware, run["accelerators_per_run"], at)
+    if isinstance(split, Infeasible):
+        return _cannot_run(split)
+    plan = split.plan
+    numbers = {"tensor": plan.tensor, "pipeline": plan.pipeline, "context": plan.context, "recompute": plan.recompute}
+    return Reading(figure=exactly(float(split.accelerators), "arithmetic"), run=run, numbers=numbers)
+
+
+def _scaling(snapshot: Snapshot, metric: Metric, item: Item, hardware: Any, run: Mapping[str, Any], at: str) -> Reading:
+    """Speed per accelerator at the asked size over that at the smallest size that runs."""
+    count = run["accelerators_per_run"]
+    counts = sorted({*(c for c in estimates.sizes(hardware, count) if c < count), count})
+    points = estimates.curve(
+        snapshot, item, hardware, counts, at, weak=metric.id.startswith("weak"), first_and_last_only=True
+    )
+    known = [p for p in points if p.tokens_per_s_per_accelerator is not None]
+    last, first = known[-1], known[0]
+    assert last.tokens_per_s_per_accelerator is not None
+    assert first.tokens_per_s_per_accelerator is not None
+    origin = origin_of(run)
+    small = Origin(
+        kind=origin.kind, accelerator=origin.accelerator, precision=origin.precision, answer=(first.accelerators,)
+    )
+    basis = run["performance"]["interval_basis"]
+    band = ratio_band(
+        Figure(value=last.tokens_per_s_per_accelerator, basis=basis, origin=origin),
+        Figure(value=first.tokens_per_s_per_accelerator, basis=basis, origin=small),
+    ) if first is not last else exactly(1.0, basis).value  # fmt: skip
+    numbers = {"reference_accelerators": first.accelerators, "accelerators": last.accelerators}
+    return Reading(figure=Figure(value=band, basis=basis, origin=origin), run=run, numbers=numbers)
+
+
+def _money(world: World, metric: Metric, item: Item) -> Reading:
+    supply = item.supply
+    if supply.purchase_models is None and supply.offers is None:
+        item = item.model_copy(update={"supply": supply.model_copy(update={"purchase_models": [ON_DEMAND]})})
+    request = EstimateRequest(items=[item], terms=world.terms, as_of=world.as_of)
+    try:
+        answer = estimates.estimate(world.snapshot, request, world.today)
+    except Problem as problem:
+        if problem.slug != "infeasible-spec":
+            raise
+        return Reading(figure=None, why=problem.detail, infeasible=True)
+    options = answer.content["items"][0]["options"]
+    runs = {run["key"]: run for run in answer.engine_outputs["items"][0]["runs"]}
+    sellers: dict[str, Figure] = {}
+    first: Reading | None = None
+    assert metric.read is not None
+    for option in options:
+        band = metric.read(option)
+        if band is None:
+            continue
+        run = runs[option["run_key"]]
+        figure = Figure(value=band, basis=option["performance"]["interval_basis"], origin=origin_of(run))
+        sellers.setdefault(str(option["offer"]["provider"]), figure)
+        first = first or Reading(figure=figure, run=run, option=option, evidence=(_price_row(option),))
+    if first is None:
+        return Reading(figure=None, why="the catalog holds no current price for this supply")
+    return Reading(figure=first.figure, run=first.run, option=first.option, sellers=sellers, evidence=first.evidence)
+
+
+def _price_row(option: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The dated price behind an option."""
+    offer = option["offer"]
+    proof: Mapping[str, Any] = next((line["evidence"] for line in option["cost"]["lines"] if line.get("evidence")), {})
+    wanted = ("price_id", "native_price", "price_unit", "accelerators_per_sold_unit", "observed_on", "stale", "source")
+    return {
+        "kind": "price",
+        "provider": offer["provider"],
+        "instance_type": offer.get("instance_type"),
+        "region": offer.get("region"),
+        "purchase_model": offer["purchase_model"],
+        **{key: proof[key] for key in wanted if key in proof},
+    }
+
+
+def entry_of(snapshot: Snapshot, side: Side) -> AcceleratorEntry:
+    """The one accelerator a specification is asked of."""
+    supply = side.supply
+    names = supply.accelerators if supply is not None else None
+    if not names or len(names) != 1:
+        raise missing(
+            f"{side.supply_at}/accelerators",
+            "accelerator",
+            "A specification belongs to one part: name exactly one accelerator in the supply.",
+        )
+    entry = snapshot.accelerators.get(names[0])
+    if entry is None:
+        raise refused(
+            f"{side.supply_at}/accelerators/0", "unknown_accelerator", f"The catalog holds no accelerator {names[0]!r}."
+        )
+    return entry
+
+
+def asked_precision(side: Side, precision: str | None) -> str:
+    """The number format a peak is asked for."""
+    job = side.job
+    chosen = precision or (job.precision if isinstance(job, TrainingJob) else None)
+    if isinstance(job, InferenceJob) and precision is None:
+        chosen = job.precision.weights
+    return "bf16" if chosen in (None, "auto") else str(chosen)
+
+
+def specification_value(entry: AcceleratorEntry, metric: Metric, precision: str) -> float | None:
+    """A specification from the catalog row; None where no source states it."""
+    spec = entry.spec
+    if spec is None:
+        return None
+    if metric.id != "peak_flops":
+        value = getattr(spec, metric.id)
+        return None if value is None else float(value)
+    name = FORMATS[precision].peak if precision in FORMATS else precision
+    found: float | None = getattr(spec.dense_peaks, name, None)
+    return found
+
+
+def _specification(snapshot: Snapshot, metric: Metric, side: Side, precision: str | None) -> Reading:
+    entry = entry_of(snapshot, side)
+    wanted = asked_precision(side, precision)
+    value = specification_value(entry, metric, wanted)
+    row = {
+        "kind": "catalog",
+        "accelerator": entry.id,
+        "field": f"{metric.id}.{wanted}" if metric.id == "peak_flops" else metric.id,
+        "value": value,
+        "unit": metric.unit,
+        "confidence": entry.confidence,
+        "sources": list(entry.sources),
+    }
+    if value is None:
+        return Reading(figure=None, why=f"no source states {metric.en} of {entry.name}", evidence=(row,))
+    return Reading(figure=exactly(value, "catalog"), evidence=(row,))
