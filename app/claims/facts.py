@@ -16,9 +16,7 @@ SAME_STATEMENT = 0.6
 _WORD = re.compile(r"[a-z0-9][a-z0-9.\-]*")
 _PLAIN = frozenset(
     ["a", "an", "the", "is", "are", "was", "has", "have", "had", "and", "or", "of", "on", "in", "to", "with", "for"]
-) | frozenset(
-    ["about", "can", "only", "than", "that", "it", "its", "part", "per", "card", "one", "single", "improved"]
-)
+) | frozenset(["about", "can", "only", "than", "that", "it", "its", "part", "per", "card", "one", "single", "improved"])
 # "from 60 to 90 percent", "从60%提升到90%": two utilisations written out in a claim that names no job
 _FROM_TO = re.compile(
     r"(?:from|从)\s*(\d+(?:\.\d+)?)\s*(?:%|percent)?\s*(?:to|提升至|提升到|提高到|到|至)\s*(\d+(?:\.\d+)?)\s*(?:%|percent)?",

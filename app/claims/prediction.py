@@ -87,13 +87,17 @@ def ratio_band(top: Figure, bottom: Figure) -> Band:
     Notes
     -----
     On the log scale the variance of a difference is ``a^2 + b^2 - 2 r a b``. The upper end of a ratio pairs the upper
-    side of the numerator with the lower side of the denominator.
+    side of the numerator with the lower side of the denominator. Where both figures rest on one engine answer, their
+    percentiles go together and are divided one by one.
     """
     a, b = top.value, bottom.value
     if a.p50 <= 0.0 or b.p50 <= 0.0:
         raise ValueError("a ratio needs two positive figures")
     r = shared_error(top.origin, bottom.origin)
     middle = a.p50 / b.p50
+    if r == SAME_ANSWER and b.p10 > 0.0:
+        together = sorted((a.p10 / b.p10, middle, a.p90 / b.p90))
+        return Band(p10=together[0], p50=together[1], p90=together[2])
     up = _apart(_log(a.p90, a.p50), _log(b.p50, b.p10), r)
     down = _apart(_log(a.p50, a.p10), _log(b.p90, b.p50), r)
     return Band(p10=middle * math.exp(-down), p50=middle, p90=middle * math.exp(up))

@@ -1,10 +1,11 @@
 """``POST /v1/claims`` and ``POST /v1/comparisons``: computed and forgotten."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
+import orjson
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import ORJSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
 from app.access.principal import Principal
@@ -18,17 +19,19 @@ router = APIRouter(tags=["claims"])
 @router.post(
     "/v1/claims",
     summary="Judge claimed figures",
-    response_class=ORJSONResponse,
+    response_class=Response,
+    responses={200: {"content": {"application/json": {}}}},
     response_description="A verdict, the predicted interval, evidence and a condition for every claim, in order",
 )
 async def judge_claims(
     request: Request,
     body: ClaimsRequest,
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
-) -> Any:
+) -> Response:
     """Judge claims about a job on a candidate supply against a baseline. Nothing is persisted."""
     del principal
     state = request.app.state
     snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, body.catalog_revision))
     today = state.clock.now().date()
-    return ORJSONResponse(await run_in_threadpool(service.judge_claims, snapshot, body, today))
+    answer = await run_in_threadpool(service.judge_claims, snapshot, body, today)
+    return Response(orjson.dumps(answer), media_type="application/json")

@@ -104,7 +104,7 @@ def _asked(request: ClaimsRequest, claim: ClaimField, metric: Metric, at: str) -
         raise missing(
             baseline_at, "baseline", f"A {relation} compares with something: give the baseline supply it is against."
         )
-    if candidate is None and relation == "absolute":
+    if candidate is None and baseline is not None and relation == "absolute":
         candidate, candidate_at = baseline, baseline_at
     if candidate is None:
         raise missing(candidate_at, "candidate", "Give the candidate supply the claim is about.")

@@ -220,7 +220,9 @@ def _money(world: World, metric: Metric, item: Item) -> Reading:
 def _price_row(option: Mapping[str, Any]) -> Mapping[str, Any]:
     """The dated price behind an option."""
     offer = option["offer"]
-    proof: Mapping[str, Any] = next((line["evidence"] for line in option["cost"]["lines"] if line.get("evidence")), {})
+    proof: Mapping[str, Any] = next(
+        (line["price_evidence"] for line in option["cost"]["lines"] if "price_id" in line["price_evidence"]), {}
+    )
     wanted = ("price_id", "native_price", "price_unit", "accelerators_per_sold_unit", "observed_on", "stale", "source")
     return {
         "kind": "price",
