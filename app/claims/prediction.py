@@ -50,11 +50,24 @@ class Figure:
         ``calibrated``, ``transferred``, ``datasheet`` (engine), ``catalog`` (a fact) or ``arithmetic``.
     origin : Origin or None
         None for facts: they carry no model error.
+    step : (float, float) or None [log ratio]
+        The lower and upper part of the spread that comes from the engine's step; what is left comes from how the
+        system is run (failures, restarts, how well the software is tuned). None = all of it is the engine's.
     """
 
     value: Band
     basis: str
     origin: Origin | None = None
+    step: tuple[float, float] | None = None
+
+    def spreads(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Lower and upper log spread: the engine's part, and the rest."""
+        band = self.value
+        down, up = _log(band.p50, band.p10), _log(band.p90, band.p50)
+        if self.step is None:
+            return (down, up), (0.0, 0.0)
+        step = (min(down, self.step[0]), min(up, self.step[1]))
+        return step, (_rest(down, step[0]), _rest(up, step[1]))
 
 
 def exactly(value: float, basis: str) -> Figure:
@@ -88,7 +101,8 @@ def ratio_band(top: Figure, bottom: Figure) -> Band:
     -----
     On the log scale the variance of a difference is ``a^2 + b^2 - 2 r a b``. The upper end of a ratio pairs the upper
     side of the numerator with the lower side of the denominator. Where both figures rest on one engine answer, their
-    percentiles go together and are divided one by one.
+    percentiles go together and are divided one by one. Who runs the system runs both sides: the part of the spread
+    that is not the engine's is the same on both, so only its difference is left.
     """
     a, b = top.value, bottom.value
     if a.p50 <= 0.0 or b.p50 <= 0.0:
@@ -98,13 +112,19 @@ def ratio_band(top: Figure, bottom: Figure) -> Band:
     if r == SAME_ANSWER and b.p10 > 0.0:
         together = sorted((a.p10 / b.p10, middle, a.p90 / b.p90))
         return Band(p10=together[0], p50=together[1], p90=together[2])
-    up = _apart(_log(a.p90, a.p50), _log(b.p50, b.p10), r)
-    down = _apart(_log(a.p50, a.p10), _log(b.p90, b.p50), r)
+    (a_down, a_up), (a_low, a_high) = top.spreads()
+    (b_down, b_up), (b_low, b_high) = bottom.spreads()
+    up = math.hypot(_apart(a_up, b_down, r), a_high - b_high)
+    down = math.hypot(_apart(a_down, b_up, r), a_low - b_low)
     return Band(p10=middle * math.exp(-down), p50=middle, p90=middle * math.exp(up))
 
 
 def _log(top: float, bottom: float) -> float:
     return math.log(top / bottom) if bottom > 0.0 else math.inf
+
+
+def _rest(whole: float, part: float) -> float:
+    return math.sqrt(max(0.0, whole * whole - part * part))
 
 
 def _apart(a: float, b: float, r: float) -> float:

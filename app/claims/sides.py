@@ -1,5 +1,6 @@
 """One side of a claim: what a metric is for one job on one supply, with where it comes from."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -110,7 +111,7 @@ def read(world: World, metric: Metric, side: Side, precision: str | None) -> Rea
         band = _over_speeds(world.snapshot, metric, item, best, side.at)
     if band is None:
         return Reading(figure=None, run=best, why=f"{metric.en} is not known for this supply (no source states it)")
-    figure = Figure(value=band, basis=best["performance"]["interval_basis"], origin=origin_of(best))
+    figure = engine_figure(band, best)
     return Reading(figure=figure, run=best)
 
 
@@ -131,6 +132,17 @@ def _over_speeds(snapshot: Snapshot, metric: Metric, item: Item, run: Mapping[st
         values.append(run["performance"][metric.id] if found is None else found.p50)
     values.sort()
     return Band(p10=values[0], p50=values[len(values) // 2], p90=values[-1])
+
+
+def engine_figure(band: Band, run: Mapping[str, Any]) -> Figure:
+    """A figure of a run with its origin and the engine's own part of its spread."""
+    basis, origin = run["performance"]["interval_basis"], origin_of(run)
+    if run["kind"] != "training":
+        return Figure(value=band, basis=basis, origin=origin)
+    rate = run["performance"]["tokens_per_second"]
+    slow, fast = math.log(rate["p50"] / rate["p10"]), math.log(rate["p90"] / rate["p50"])
+    # some figures rise with the speed and some fall: the wider side bounds both, the figure's own spread bounds it
+    return Figure(value=band, basis=basis, origin=origin, step=(max(slow, fast), max(slow, fast)))
 
 
 def origin_of(run: Mapping[str, Any]) -> Origin:
@@ -209,7 +221,7 @@ def _money(world: World, metric: Metric, item: Item) -> Reading:
         if band is None:
             continue
         run = runs[option["run_key"]]
-        figure = Figure(value=band, basis=option["performance"]["interval_basis"], origin=origin_of(run))
+        figure = engine_figure(band, run)
         sellers.setdefault(str(option["offer"]["provider"]), figure)
         first = first or Reading(figure=figure, run=run, option=option, evidence=(_price_row(option),))
     if first is None:

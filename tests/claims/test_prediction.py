@@ -55,6 +55,17 @@ def test_the_ends_of_a_ratio_take_opposite_sides_of_the_denominator() -> None:
     assert band.p10 == pytest.approx(100.0 / 101.0)
 
 
+def test_how_well_a_system_is_run_is_the_same_on_both_sides() -> None:
+    def hours(p50: float, accelerator: str) -> Figure:
+        band = Band(p10=p50 / 1.1, p50=p50, p90=p50 * 1.5)
+        origin = Origin(kind="training", accelerator=accelerator, precision="bf16", answer=(accelerator,))
+        return Figure(value=band, basis="calibrated", origin=origin, step=(math.log(1.1), math.log(1.1)))
+
+    band = ratio_band(hours(100.0, "b"), hours(200.0, "a"))
+    assert band.p90 / band.p50 == pytest.approx(math.exp(math.log(1.1) * math.sqrt(1.4)))
+    assert band.p50 / band.p10 == pytest.approx(band.p90 / band.p50)
+
+
 def test_quantiles_are_those_of_the_normal_law() -> None:
     levels = np.array([1e-6, 0.01, 0.1, 0.5, 0.9, 0.975, 1.0 - 1e-6])
     assert normal_quantile(levels) == pytest.approx(stats.norm.ppf(levels), abs=1e-7)
