@@ -124,7 +124,11 @@ def run(out: Path | None) -> int:
         },
         "curves": fit_curves(),
         "residuals": {
-            "calibrated": quantiles(residuals["pair"], chosen, "chip-and-model pairs left out"),
+            "calibrated": quantiles(
+                np.concatenate([residuals["pair"], residuals["source"]]),
+                chosen,
+                "chip-and-model pairs left out, and sources left out, pooled",
+            ),
             "transferred": quantiles(residuals["chip"], chosen, "chips left out"),
             "datasheet": quantiles(residuals["vendor"], chosen, "vendors (NVIDIA: generations) left out"),
         },

@@ -23,8 +23,11 @@ SPREADS = {
     "method": 0.15,
     "routing": 0.5,
     "sync_free": 0.8,
+    "moe_year": 0.2,
+    "compiled": 0.3,
     "immature": 0.08,
     "power": 0.2,
+    "late_kernels": 0.4,
 }
 # quantities whose base is a guess rather than a physical value may move further
 LOOSE = {
@@ -42,6 +45,8 @@ LOOSE = {
     "scan": 3.0,
     "quantize": 1.5,
 }
+# whether a family overlaps tensor-parallel traffic at all is a feature it has or has not
+OWN_SPREADS = {"tensor_exposed/family": 0.6, "host_moe_s/moe_year": 0.3, "expert_share/family": 0.3}
 # residuals beyond this count linearly, not squared (log scale: 8 %)
 ROBUST_SCALE = 0.08
 # weight of a row: its source's rows to this power (1 would let a source of one row outweigh two hundred)
@@ -57,7 +62,8 @@ def spreads(names: Sequence[str]) -> Array:
     out = []
     for name in names:
         quantity, level = name.split("/")
-        out.append(SPREADS[level.split("=")[0]] * LOOSE.get(quantity, 1.0))
+        spread = SPREADS[level.split("=")[0]] * LOOSE.get(quantity, 1.0)
+        out.append(OWN_SPREADS.get(f"{quantity}/{level.split('=')[0]}", spread))
     return np.array(out)
 
 

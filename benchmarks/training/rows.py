@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from app.catalog.shipped import accelerator_id_of, shipped_accelerators, shipped_models, unusable_models
-from app.engine.hardware import Accelerator, Cluster
+from app.engine.hardware import Accelerator, Cluster, Fabric
 from app.engine.training.calibration import FUSED_ATTENTION_YEAR
-from app.engine.training.hardware_arrays import dense_peak
+from app.engine.training.hardware_arrays import COMPILED_VENDORS, dense_peak
 from app.engine.workload import Adapter, Software, TrainingPlanRequest, TrainingWorkload
 
 METHODS = {
@@ -36,35 +36,49 @@ PRECISIONS = {
     "nvfp4": "nvfp4",
     "int8": "int8",
 }
-# words in a row's source that name its stack; first hit wins
+# words in a row's source, and failing that in its notes, that name its stack; first hit wins
 STACK_WORDS = (
     ("simumax", "plain"),
-    ("mosaicml", "llm-foundry"),
     ("megatron-deepspeed", "megatron-deepspeed"),
     ("bigscience", "megatron-deepspeed"),
+    ("gpt-neox", "megatron-deepspeed"),
     ("deepspeed", "deepspeed"),
-    ("colossal", "deepspeed"),
+    ("colossalai", "deepspeed"),
+    ("colossal-ai", "deepspeed"),
     ("maxtext", "maxtext"),
-    ("tpu", "maxtext"),
+    ("tpu-recipes", "maxtext"),
     ("jax", "jax"),
+    ("levanter", "jax"),
+    ("paxml", "jax"),
+    ("palm", "jax"),
     ("neuron", "neuron"),
+    ("neuronx", "neuron"),
     ("habana", "habana"),
+    ("habanaai", "habana"),
     ("gaudi", "habana"),
     ("torchtitan", "torchtitan"),
     ("automodel", "automodel"),
     ("llm-foundry", "llm-foundry"),
     ("llm foundry", "llm-foundry"),
+    ("mosaicml", "llm-foundry"),
     ("internevo", "pytorch"),
     ("internlm", "pytorch"),
-    ("metaseq", "fsdp"),
-    ("fsdp", "fsdp"),
+    ("nanotron", "pytorch"),
+    ("olmo", "pytorch"),
+    ("lit-gpt", "pytorch"),
+    ("litgpt", "pytorch"),
     ("axolotl", "pytorch"),
+    ("torchtune", "pytorch"),
     ("trl", "pytorch"),
+    ("metaseq", "fsdp"),
     ("megatron-bridge", "megatron-bridge"),
     ("mlperf", "mlperf"),
     ("nemo", "nemo"),
     ("megatron", "megatron"),
+    ("megatron-lm", "megatron"),
+    ("primus", "megatron"),
     ("dgx cloud", "nemo"),
+    ("fsdp", "fsdp"),
 )
 # sequence length where a row states none: what pretraining benchmarks of the time used
 DEFAULT_SEQUENCE, OLD_DEFAULT_SEQUENCE = 4096, 2048
@@ -113,15 +127,22 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _text(row: Mapping[str, Any]) -> str:
+def _source_text(row: Mapping[str, Any]) -> str:
     source = row.get("source") or {}
-    parts = [source.get(k) for k in ("title", "repo_or_site", "path", "version_or_date")] + [row.get("notes")]
+    parts = [source.get(k) for k in ("title", "repo_or_site", "path", "version_or_date")]
     return " ".join(str(p) for p in parts if p).lower()
 
 
+def _text(row: Mapping[str, Any]) -> str:
+    return f"{_source_text(row)} {row.get('notes') or ''}".lower()
+
+
 def _stack(row: Mapping[str, Any]) -> str | None:
-    text = _text(row)
-    return next((stack for word, stack in STACK_WORDS if word in text), None)
+    for text in (_source_text(row), _text(row)):
+        for word, stack in STACK_WORDS:
+            if re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text):
+                return stack
+    return None
 
 
 def _year(row: Mapping[str, Any]) -> float | None:
@@ -191,13 +212,22 @@ def _request(row: Mapping[str, Any], accelerator: Accelerator, batch: int | None
         data = None
     recompute = str(row.get("recompute") or "")
     level = next((name for name in ("selective", "full", "none") if recompute.startswith(name)), None)
+    virtual = plan.get("vp")
     micro = row.get("micro_batch")
-    if micro and batch and micro > batch:
+    if micro is None and row.get("global_batch") is None and _micro_batches(row):
+        # the batch is derived from the stated number of micro-batches, one sequence each
+        micro = 1
+    if virtual is None and "1f1b" in _text(row) and "interleaved" not in _text(row):
+        virtual = 1
+    # compiled stacks shard the batch over every chip: a micro-batch that overfills it is another unit's
+    compiled = accelerator.vendor in COMPILED_VENDORS
+    at_once = micro and micro * (count // product if compiled and not plan.get("pp") else 1)
+    if at_once and batch and at_once > batch:
         micro = None
     return TrainingPlanRequest(
         tensor=tensor,
         pipeline=plan.get("pp"),
-        virtual_pipeline=plan.get("vp"),
+        virtual_pipeline=virtual,
         context=plan.get("cp"),
         expert=plan.get("ep"),
         data=data,
@@ -246,8 +276,17 @@ def row_of(row: Mapping[str, Any]) -> Row:
         adapter=Adapter() if task in ("lora", "qlora") else None,
         document_tokens=_document(row, task),
     )
-    cluster = Cluster(accelerator=accelerator, accelerators=count, fabric=None)
+    cluster = Cluster(accelerator=accelerator, accelerators=count, fabric=_fabric(row, accelerator))
     return _measured(row, workload, cluster, request, moe)
+
+
+def _fabric(row: Mapping[str, Any], accelerator: Accelerator) -> Fabric | None:
+    """The network a row states for a node ("inter-node 800 Gb/s"); None where it states none."""
+    found = re.search(r"inter-node (\d+) Gb/s", str(row.get("notes") or ""))
+    if not found:
+        return None
+    share = float(found.group(1)) * 1e9 / 8.0 / accelerator.accelerators_per_node
+    return Fabric(kind="infiniband", bytes_per_s_per_accelerator=share)
 
 
 def _document(row: Mapping[str, Any], task: str) -> float | None:

@@ -23,6 +23,8 @@ Real = float | NDArray[np.float64]
 NEWEST_SOFTWARE_YEAR = 2026.5
 # software effects are counted from here, and not beyond the years that were measured
 SOFTWARE_ORIGIN_YEAR, SOFTWARE_FIRST_YEAR, SOFTWARE_LAST_YEAR = 2025.5, 2021.0, 2026.7
+# layers with experts moved fast in these years (DeepSeek-V3 on 256 B200: 2139 to 3328 tokens/s in nine months)
+EXPERTS_FIRST_YEAR = 2025.3
 # fused (flash) attention reached the training stacks between its paper (Dao et al. 2022) and early 2023
 FUSED_ATTENTION_YEAR = 2023.2
 # dropless mixture-of-experts layers without host synchronisation: Megatron-Core 0.16 and later, 2026
@@ -69,6 +71,9 @@ STACK_FAMILIES = {
     # anyone's own run of an open framework with its defaults: no vendor recipe
     "plain": "plain",
 }
+# families whose attention kernels of the time were written for Ampere (FlashAttention 2: 0.35 of an H100's peak against
+# 0.6 of an A100's, Shah et al. 2024) while vendor stacks had rewritten theirs
+LATE_ATTENTION_FAMILIES, EARLY_GENERATIONS = ("pytorch", "deepspeed"), ("Ampere", "Ada", "Volta")
 UNFUSED_ATTENTION_STACKS = ("megatron-deepspeed",)
 
 # generations that borrow a neighbour's matmul curve where they have none of their own
@@ -154,7 +159,7 @@ BASES: dict[str, float] = {
     "permute": 1.5,
     "scan": 4.0,
     "host_layer_s": 1.0e-3,
-    "host_moe_s": 5.0e-3,
+    "host_moe_s": 3.0e-3,
     "tensor_exposed": 0.6,
     "context_exposed": 0.3,
     "expert_exposed": 0.7,
@@ -171,17 +176,17 @@ BASES: dict[str, float] = {
 # which effects a quantity may have; order is from the general to the particular
 LEVELS: dict[str, tuple[str, ...]] = {
     "matmul_share": ("all", "vendor", "generation", "precision", "generation_precision", "year", "power"),
-    "expert_share": ("all", "vendor", "generation", "precision"),
-    "attention_share": ("all", "vendor", "generation"),
+    "expert_share": ("all", "vendor", "generation", "precision", "moe_year", "family"),
+    "attention_share": ("all", "vendor", "generation", "late_kernels"),
     "elementwise": ("all", "vendor", "generation", "family"),
     "quantize": ("all", "precision"),
-    "permute": ("all",),
+    "permute": ("all", "moe_year"),
     "scan": ("all",),
     "host_layer_s": ("all", "family", "year"),
-    "host_moe_s": ("all", "routing", "sync_free", "year"),
+    "host_moe_s": ("all", "routing", "sync_free", "moe_year", "compiled"),
     "tensor_exposed": ("all", "family"),
     "context_exposed": ("all",),
-    "expert_exposed": ("all",),
+    "expert_exposed": ("all", "moe_year"),
     "pipeline_exposed": ("all",),
     "data_exposed": ("all",),
     "shard_exposed": ("all", "family"),
@@ -221,8 +226,16 @@ class Setting:
                 case "year":
                     year = min(max(self.year, SOFTWARE_FIRST_YEAR), SOFTWARE_LAST_YEAR)
                     found.append((f"{quantity}/year", year - SOFTWARE_ORIGIN_YEAR))
+                case "moe_year":
+                    year = min(max(self.year, EXPERTS_FIRST_YEAR), SOFTWARE_LAST_YEAR)
+                    found.append((f"{quantity}/moe_year", year - SOFTWARE_ORIGIN_YEAR))
+                case "compiled":
+                    found.append((f"{quantity}/compiled", float(self.family in ("xla", "xla_gpu", "neuron"))))
                 case "immature":
                     found.append((f"{quantity}/immature", self.immature_years))
+                case "late_kernels":
+                    late = self.family in LATE_ATTENTION_FAMILIES and self.vendor == "NVIDIA"
+                    found.append((f"{quantity}/late_kernels", float(late and self.generation not in EARLY_GENERATIONS)))
                 case "power":
                     found.append((f"{quantity}/power", self.log_power))
                 case "sync_free":
@@ -254,6 +267,8 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
     family = STACK_FAMILIES.get(stack) or {"Google": "xla", "AWS": "neuron", "Intel": "habana"}.get(
         accelerator.vendor, "megatron"
     )
+    if family == "xla" and accelerator.vendor == "NVIDIA":
+        family = "xla_gpu"
     moe = any(getattr(g.feed_forward, "experts", 0) for g in workload.transformer.groups)
     released = accelerator.released_on_year
     immature = 0.0 if released is None else min(max(MATURITY_YEARS - (year - released), 0.0), MATURITY_YEARS)

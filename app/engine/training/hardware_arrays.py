@@ -19,6 +19,8 @@ SCALE_UP_LATENCY_S, SCALE_OUT_LATENCY_S = 8.0e-6, 2.0e-5
 FRAMEWORK_RESERVE_BYTES = 3.0e9
 # the same where a compiler plans memory ahead of time (XLA: no caching allocator, no communicator buffers)
 COMPILED_RESERVE_BYTES = 1.0e9
+# a compiler lays memory out ahead of time: nothing is lost to fragments
+COMPILED_ALLOCATABLE_SHARE = 1.0
 COMPILED_VENDORS = ("Google", "AWS")
 # share of memory an allocator can hand out before fragmentation (PyTorch expandable segments)
 ALLOCATABLE_SHARE = 0.97
@@ -35,6 +37,8 @@ class Hardware:
     memory_bytes, memory_bytes_per_s : float or array
     reserve_bytes : float or array [byte]
         What driver and framework keep for themselves.
+    allocatable_share : float or array
+        Share of memory that can be handed out before fragments fill the rest.
     scale_up_bytes_per_s, scale_out_bytes_per_s : float or array [byte/s]
         Of one accelerator, one direction, before protocol losses.
     domain : float or array
@@ -53,6 +57,7 @@ class Hardware:
     memory_bytes: Real
     memory_bytes_per_s: Real
     reserve_bytes: Real
+    allocatable_share: Real
     scale_up_bytes_per_s: Real
     scale_out_bytes_per_s: Real
     domain: Real
@@ -113,13 +118,15 @@ def hardware_of(cluster: Cluster, precision: str) -> Hardware | None:
         scale_out = fabric.bytes_per_s_per_accelerator / fabric.oversubscription
     else:
         scale_out = part.scale_out_bytes_per_s_per_accelerator or DEFAULT_SCALE_OUT_BYTES_PER_S
+    compiled = part.vendor in COMPILED_VENDORS
     topology = part.scale_up_topology.lower()
     return Hardware(
         flops_per_s=peak,
         wide_flops_per_s=part.dense_peaks.bf16 or part.dense_peaks.fp16 or peak,
         memory_bytes=part.memory_bytes,
         memory_bytes_per_s=part.memory_bandwidth_bytes_per_s,
-        reserve_bytes=COMPILED_RESERVE_BYTES if part.vendor in COMPILED_VENDORS else FRAMEWORK_RESERVE_BYTES,
+        reserve_bytes=COMPILED_RESERVE_BYTES if compiled else FRAMEWORK_RESERVE_BYTES,
+        allocatable_share=COMPILED_ALLOCATABLE_SHARE if compiled else ALLOCATABLE_SHARE,
         scale_up_bytes_per_s=scale_up,
         scale_out_bytes_per_s=min(scale_out, scale_up),
         domain=domain,

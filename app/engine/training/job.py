@@ -9,6 +9,9 @@ from app.engine.workload import Adapter, TrainingWorkload
 # bytes per trained parameter: 16-bit weights and gradients, fp32 master weight and two Adam moments
 # (Rajbhandari et al. 2020, section 3.1)
 WEIGHT_BYTES, GRADIENT_BYTES, OPTIMIZER_STATE_BYTES = 2.0, 2.0, 12.0
+# stacks that accumulate gradients in fp32 by default (Megatron-LM with --bf16, DeepSpeed, FSDP mixed precision);
+# vendor recipes reduce and accumulate in 16 bits
+WIDE_GRADIENT_BYTES, WIDE_GRADIENT_FAMILIES = 4.0, ("plain", "deepspeed", "pytorch")
 # forward passes without gradients beside the trained one: DPO scores a reference policy (Rafailov et al. 2023),
 # GRPO the old policy and a reference (Shao et al. 2024)
 EXTRA_FORWARDS = {"dpo": 1.0, "grpo": 2.0}
@@ -42,13 +45,15 @@ def job_of(workload: TrainingWorkload) -> Job:
     )
 
 
-def formats_of(workload: TrainingWorkload, architecture: Architecture) -> Formats:
+def formats_of(workload: TrainingWorkload, architecture: Architecture, family: str = "megatron") -> Formats:
     """Bytes per parameter of each kind of state.
 
     Parameters
     ----------
     workload : TrainingWorkload
     architecture : Architecture
+    family : str
+        Software family, as in :class:`app.engine.training.calibration.Setting`.
 
     Returns
     -------
@@ -66,7 +71,7 @@ def formats_of(workload: TrainingWorkload, architecture: Architecture) -> Format
         trained = adapter_parameters(architecture, adapter) / float(trained_parameters(architecture))
     return Formats(
         weights=WEIGHT_BYTES,
-        gradients=GRADIENT_BYTES,
+        gradients=WIDE_GRADIENT_BYTES if family in WIDE_GRADIENT_FAMILIES else GRADIENT_BYTES,
         optimizer=OPTIMIZER_STATE_BYTES,
         frozen=frozen,
         trained_share=min(trained, 1.0),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.training.architecture import ACTIVATION_BYTES, Architecture
-from app.engine.training.hardware_arrays import ALLOCATABLE_SHARE, Hardware
+from app.engine.training.hardware_arrays import Hardware
 from app.engine.training.plans import PlanArrays
 
 Array = NDArray[np.float64]
@@ -102,9 +102,14 @@ def local_parameters(a: Architecture, p: PlanArrays) -> tuple[Array, Array]:
     1. Narayanan et al. 2021, section 2.
     """
     tables = np.where(p.pipeline > 1.0, 1.0, a.tables)
-    layers = (a.dense_parameters / p.tensor + a.replicated_parameters) / p.pipeline
+    # an uneven pipeline's fullest stage holds more than its share, but never more than a layer
+    chunks = p.pipeline * p.virtual
+    share = np.minimum(np.ceil(a.depth / chunks) * p.virtual, np.ceil(a.depth / p.pipeline)) / a.depth
+    mixed = np.maximum(a.moe_depth, 1.0)
+    share_moe = np.minimum(np.ceil(mixed / chunks) * p.virtual, np.ceil(mixed / p.pipeline)) / mixed
+    layers = (a.dense_parameters / p.tensor + a.replicated_parameters) * share
     dense = layers + tables * a.embedding_parameters / p.tensor + a.other_parameters
-    experts = a.expert_parameters / (p.expert * p.expert_tensor * p.pipeline)
+    experts = a.expert_parameters / (p.expert * p.expert_tensor) * share_moe
     return np.asarray(dense, dtype=np.float64), np.asarray(experts + 0.0 * p.tensor, dtype=np.float64)
 
 
@@ -160,7 +165,7 @@ def memory_of(
         logits=LOGIT_BYTES_HELD * tokens * a.vocab / p.tensor + zero,
         buffers=working + 2.0 * ACTIVATION_BYTES * tokens * a.hidden,
         reserve=hw.reserve_bytes + zero,
-        available=hw.memory_bytes * ALLOCATABLE_SHARE + zero,
+        available=hw.memory_bytes * hw.allocatable_share + zero,
     )
 
 

@@ -9,9 +9,10 @@ from app.engine.training.architecture import architecture_of, model_flops_per_to
 from app.engine.training.calibration import Coefficients, Setting, TrainingCalibration
 from app.engine.training.hardware_arrays import Hardware
 from app.engine.training.memory import MemoryArrays
+from app.engine.training.plans import PlanArrays
 from app.engine.training.rollout import generation_time
 from app.engine.training.step import StepTimes
-from app.engine.workload import TrainingPlan, TrainingWorkload
+from app.engine.workload import TrainingWorkload
 
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "buffers", "reserve", "headroom")
 
@@ -24,7 +25,7 @@ def result_of(
     calibration: TrainingCalibration,
     coefficients: Coefficients,
     hardware: Hardware,
-    plan: TrainingPlan,
+    plan: PlanArrays,
     times: StepTimes,
     memory: MemoryArrays,
     origin: str,
@@ -34,8 +35,9 @@ def result_of(
 
     Parameters
     ----------
-    workload, cluster, setting, calibration, coefficients, hardware, plan
-        The problem and its solution.
+    workload, cluster, setting, calibration, coefficients, hardware
+        The problem.
+    plan : PlanArrays, shape (1,)
     times : StepTimes, shape (1,)
     memory : MemoryArrays, shape (1,)
     origin : str
@@ -64,7 +66,7 @@ def result_of(
     )
     breakdown = {name: value / step for name, value in seconds.items() if value > 0.0}
     return TrainingResult(
-        plan=plan,
+        plan=plan.plan(0),
         plan_origin=origin,
         tokens_per_s=rate,
         step_s=inverse_band(rate, tokens),
@@ -82,6 +84,7 @@ def result_of(
             "moe_routing": setting.routing,
             "matmul_share_of_isolated_kernel": float(coefficients.matmul_share),
             "attention_share_of_peak": float(coefficients.attention_share),
+            "layers_recomputed_in_full": float(min(max(float(plan.recompute[0]) - 1.0, 0.0), 1.0)),
             "plans_considered": considered,
             "calibrated_on": calibration.fitted_on,
         },

@@ -1,6 +1,5 @@
 """The training facade: the fastest plan that fits, or why there is none."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -17,7 +16,7 @@ from app.engine.training.memory import Formats, MemoryArrays, memory_of
 from app.engine.training.plans import RECOMPUTES, PlanArrays
 from app.engine.training.refusal import no_legal_plan, no_peak, out_of_memory
 from app.engine.training.result import result_of
-from app.engine.training.space import Limits, plans_of, shardings_of
+from app.engine.training.space import Columns, Limits, plans_of, shardings_of
 from app.engine.training.step import Job, StepTimes, step_times
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
 
@@ -41,6 +40,7 @@ class Problem:
     setting: Setting
     coefficients: Coefficients
     limits: Limits
+    calibration: TrainingCalibration
 
 
 def problem_of(
@@ -81,6 +81,8 @@ def problem_of(
         domain=int(hardware.domain),
         sequence_parallel=setting.fused_attention,
         adapters=job.weight_gradients == 0.0,
+        interleaved=setting.family not in ("deepspeed", "neuron"),
+        pipelined=setting.family not in ("xla", "xla_gpu"),
     )
     return Problem(
         workload=workload,
@@ -89,10 +91,11 @@ def problem_of(
         architecture=column(architecture),
         hardware=hardware,
         job=job,
-        formats=formats_of(workload, architecture),
+        formats=formats_of(workload, architecture, setting.family),
         setting=setting,
         coefficients=calibration.coefficients(setting),
         limits=limits,
+        calibration=calibration,
     )
 
 
@@ -206,6 +209,13 @@ def rank_plans(problem: Problem) -> Ranking | Infeasible:
     ----------
     1. Isaev et al. 2023; Zheng et al. 2022 (Alpa) for the two-level space.
     """
+    ranking = _rank(problem)
+    if problem.limits.pipelined or isinstance(ranking, Ranking):
+        return ranking
+    return _rank(replace(problem, limits=replace(problem.limits, pipelined=True)))
+
+
+def _rank(problem: Problem) -> Ranking | Infeasible:
     columns = shardings_of(problem.limits, problem.request)
     plans, parent = plans_of(problem.limits, problem.request, columns)
     if not len(plans):
@@ -216,18 +226,41 @@ def rank_plans(problem: Problem) -> Ranking | Infeasible:
         return out_of_memory(plans, memory, problem.cluster)
     kept = plans.take(fits)
     used, inverse = np.unique(parent[fits], return_inverse=True)
-    shards = PlanArrays(
-        **{
-            f.name: columns[f.name][used] if f.name in columns else np.ones(used.size)
-            for f in fields(PlanArrays)
-            if f.name != "sequence_parallel"
-        },
-        sequence_parallel=np.where(columns["tensor"][used] > 1.0, kept.sequence_parallel.max(), 0.0),
-    )
+    shards = sharding_plans(columns, used, float(kept.sequence_parallel.max()))
     pr = problem
     unique = layer_times(pr.architecture, shards, pr.job.sequence, pr.job.document, pr.hardware, pr.coefficients)
     gathered = LayerTimes(**{f.name: np.asarray(getattr(unique, f.name))[inverse] for f in fields(LayerTimes)})
     return Ranking(plans=kept, times=times_of(problem, kept, gathered), considered=len(plans))
+
+
+def sharding_plans(columns: Columns, index: NDArray[np.intp], parallel: float) -> PlanArrays:
+    """Shardings as plans of one stage and one replica: all that the time of a layer depends on.
+
+    Parameters
+    ----------
+    columns : mapping of str to array
+    index : array of int
+        Which of them.
+    parallel : float
+        1 where sequence parallelism accompanies tensor parallelism.
+
+    Returns
+    -------
+    PlanArrays
+
+    References
+    ----------
+    1. Narayanan et al. 2021, section 2.3.
+    """
+    ones = np.ones(index.size)
+    given = {name: columns[name][index] for name in SHARDING_FIELDS}
+    others = {f.name: ones for f in fields(PlanArrays) if f.name not in given}
+    others["sequence_parallel"] = np.where(given["tensor"] > 1.0, parallel, 0.0)
+    return PlanArrays(**given, **others)
+
+
+# what the time of a layer depends on
+SHARDING_FIELDS = ("tensor", "context", "expert", "expert_tensor", "micro_batch")
 
 
 def search_training(
@@ -256,55 +289,66 @@ def search_training(
     1. Narayanan et al. 2021; Isaev et al. 2023.
     """
     problem = problem_of(workload, cluster, request, calibration)
-    if isinstance(problem, Infeasible):
-        return problem
-    ranking = rank_plans(problem)
-    if isinstance(ranking, Infeasible):
-        return ranking
-    index = np.array([ranking.best])
-    best = ranking.plans.take(index)
-    times = StepTimes(**{f.name: getattr(ranking.times, f.name)[index] for f in fields(StepTimes)})
-    origin = "pinned" if all(getattr(request, name) is not None for name in PLAN_DEGREES) else "searched"
-    return result_of(
-        workload=workload,
-        cluster=cluster,
-        setting=problem.setting,
-        calibration=calibration,
-        coefficients=problem.coefficients,
-        hardware=problem.hardware,
-        plan=best.plan(0),
-        times=times,
-        memory=memory_arrays(problem, best),
-        origin=origin,
-        considered=ranking.considered,
-    )
+    return problem if isinstance(problem, Infeasible) else search_problem(problem)
 
 
-# a plan counts as pinned when its degrees and micro-batch are
-PLAN_DEGREES = ("tensor", "pipeline", "micro_batch_sequences")
-
-
-def search_training_many(
-    workload: TrainingWorkload,
-    clusters: Sequence[Cluster],
-    request: TrainingPlanRequest,
-    calibration: TrainingCalibration,
-) -> list[TrainingResult | Infeasible]:
-    """:func:`search_training` on several clusters, in their order.
+def search_problem(problem: Problem) -> TrainingResult | Infeasible:
+    """The fastest plan of a problem, as a result.
 
     Parameters
     ----------
-    workload : TrainingWorkload
-    clusters : sequence of Cluster
-    request : TrainingPlanRequest
-    calibration : TrainingCalibration
+    problem : Problem
 
     Returns
     -------
-    list of TrainingResult or Infeasible
+    TrainingResult or Infeasible
 
     References
     ----------
     1. Narayanan et al. 2021; Isaev et al. 2023.
     """
-    return [search_training(workload, cluster, request, calibration) for cluster in clusters]
+    ranking = rank_plans(problem)
+    if isinstance(ranking, Infeasible):
+        return ranking
+    index = np.array([ranking.best])
+    times = StepTimes(**{f.name: getattr(ranking.times, f.name)[index] for f in fields(StepTimes)})
+    return finish(problem, ranking.plans.take(index), times, ranking.considered)
+
+
+def finish(problem: Problem, plan: PlanArrays, times: StepTimes, considered: int) -> TrainingResult:
+    """The result of one timed plan of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : PlanArrays, shape (1,)
+    times : StepTimes, shape (1,) [s]
+    considered : int
+        Legal plans that were compared.
+
+    Returns
+    -------
+    TrainingResult
+
+    References
+    ----------
+    1. Vovk et al. 2005 (bands); Chowdhery et al. 2022 (utilisation).
+    """
+    origin = "pinned" if all(getattr(problem.request, name) is not None for name in PLAN_DEGREES) else "searched"
+    return result_of(
+        workload=problem.workload,
+        cluster=problem.cluster,
+        setting=problem.setting,
+        calibration=problem.calibration,
+        coefficients=problem.coefficients,
+        hardware=problem.hardware,
+        plan=plan,
+        times=times,
+        memory=memory_arrays(problem, plan),
+        origin=origin,
+        considered=considered,
+    )
+
+
+# a plan counts as pinned when its degrees and micro-batch are
+PLAN_DEGREES = ("tensor", "pipeline", "micro_batch_sequences")

@@ -20,6 +20,8 @@ CONTEXT_PIECE_TOKENS = 4096
 EXPERT_DEGREES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 VIRTUAL_DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 20, 24)
 MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
+# what the coarse pass tries of them: enough to tell the degrees apart, which is what it is for
+COARSE_VIRTUAL_DEGREES, COARSE_MICRO_BATCHES, COARSE_EXPERT_STEP = (1, 4, 8), (1, 4), 2
 # tokens of a micro-batch beyond which matmuls gain nothing more (kernel curves: half_m below 160 tokens)
 MICRO_BATCH_TOKENS = 65536
 # shares of divisibility a pinned dimension is excused from: a pinned plan is taken as stated
@@ -37,6 +39,12 @@ class Limits:
         Whether the software shards norms along the sequence beside tensor parallelism.
     adapters : bool
         Whether only adapters are trained (no gradient traffic to shard for).
+    pipelined : bool
+        Whether the stack's recipes use pipelines (compiled stacks on a torus shard fully instead).
+    interleaved : bool
+        Whether the stack's pipelines hold several chunks a stage.
+    coarse : bool
+        Whether to try few micro-batches and chunks only, to find the degrees.
 
     References
     ----------
@@ -52,6 +60,9 @@ class Limits:
     domain: int
     sequence_parallel: bool
     adapters: bool
+    pipelined: bool
+    interleaved: bool
+    coarse: bool = False
 
 
 def cross(columns: Columns, name: str, options: Sequence[float]) -> Columns:
@@ -172,7 +183,7 @@ def plans_of(limits: Limits, request: TrainingPlanRequest, shardings: Columns) -
     """
     n, depth = float(limits.accelerators), limits.depth
     columns = shardings | {"parent": np.arange(shardings["tensor"].size, dtype=np.float64)}
-    stages = [request.pipeline] if request.pipeline else _stages(limits)
+    stages = [request.pipeline] if request.pipeline else (_stages(limits) if limits.pipelined else [1])
     columns = cross(columns, "pipeline", stages)
     ranks = columns["tensor"] * columns["context"] * columns["pipeline"]
     columns = keep(columns, _divides(n, ranks))
@@ -188,7 +199,7 @@ def plans_of(limits: Limits, request: TrainingPlanRequest, shardings: Columns) -
     if request.virtual_pipeline:
         columns = cross(columns, "virtual", [request.virtual_pipeline])
     else:
-        columns = cross(columns, "virtual", VIRTUAL_DEGREES)
+        columns = cross(columns, "virtual", _virtual_options(limits))
         chunks = columns["pipeline"] * columns["virtual"]
         slack = np.ceil(depth / chunks) * chunks - depth
         sensible = (columns["pipeline"] > 1.0) & (chunks <= depth + 2) & (slack <= 4.0)
@@ -201,8 +212,16 @@ def plans_of(limits: Limits, request: TrainingPlanRequest, shardings: Columns) -
     return _finish(columns, limits, request)
 
 
+def _virtual_options(limits: Limits) -> Sequence[int]:
+    if not limits.interleaved:
+        return (1,)
+    return COARSE_VIRTUAL_DEGREES if limits.coarse else VIRTUAL_DEGREES
+
+
 def _stages(limits: Limits) -> list[int]:
     n = limits.accelerators
+    if limits.coarse:
+        return [s for s in range(1, min(limits.depth, n, 128) + 1) if n % s == 0 and s & (s - 1) == 0] or [1]
     return [s for s in range(1, min(limits.depth, n, 128) + 1) if n % s == 0]
 
 

@@ -174,10 +174,13 @@ def _micro_batch(
         "expert": c.expert_exposed * t.experts_traffic * passes,
     }
     device = np.asarray(sum(terms.values()))
-    launches = (c.host_layer_s * a.depth + c.host_moe_s * a.moe_depth) * passes / 2.0
+    # launches run ahead of the device and only show where it is faster; a layer with experts waits for its token counts
+    # in between, which nothing hides
+    launches = c.host_layer_s * a.depth * passes / 2.0
+    waits = c.host_moe_s * a.moe_depth * passes / 2.0
     ratio = launches / device
     square = ratio * ratio
-    terms["host"] = device * (np.sqrt(np.sqrt(1.0 + square * square)) - 1.0)
+    terms["host"] = device * (np.sqrt(np.sqrt(1.0 + square * square)) - 1.0) + waits
     return {name: np.asarray(value) for name, value in terms.items()}
 
 
