@@ -70,3 +70,32 @@ def unknown_accelerator(accelerator_id: str, nearest: list[str]) -> Problem:
     """Refuse an accelerator id, with the nearest known ones."""
     hint = f" Did you mean {', '.join(nearest)}?" if nearest else ""
     return Problem("not-found", f"No accelerator has the id {accelerator_id[:80]!r}.{hint}", nearest=nearest)
+
+
+def no_quarantined_row() -> Problem:
+    """Refuse an id that holds no row."""
+    return NotFound("quarantined row")
+
+
+def decided_already(decision: str, reason: str) -> Problem:
+    """Refuse a second decision about one row."""
+    return Problem("conflict", f"This row was {decision} before, with the reason {reason!r}. A decision is final.")
+
+
+def not_a_price(reason: str, detail: str) -> Problem:
+    """Refuse to accept a row that could not be read as a price."""
+    return Problem(
+        "conflict",
+        f"This row cannot be accepted because it is not a readable price ({reason}: {detail}). Correct the file and "
+        "import it again.",
+    )
+
+
+def no_price_book() -> Problem:
+    """Refuse a price book that is absent or another tenant's."""
+    return NotFound("price book")
+
+
+def price_book_name_taken(name: str) -> Problem:
+    """Refuse a second book of one name."""
+    return Problem("conflict", f"A price book named {name!r} exists. Replace it with PUT, or choose another name.")

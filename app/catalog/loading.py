@@ -63,7 +63,7 @@ def load_snapshot(connection: Connection, revision: RevisionInfo) -> Snapshot:
         else:
             plain[kind][key] = payload
     sources = {row.id: _source(row) for row in repository.rows_until(connection, tables.source, number)}
-    offers = {row.id: _offer(row) for row in repository.rows_until(connection, tables.offer, number)}
+    offers = {row.id: offer_of(row) for row in repository.rows_until(connection, tables.offer, number)}
     documents = plain["document"]
     return Snapshot(
         number=number,
@@ -115,7 +115,7 @@ def _source(row: Row[Any]) -> Source:
     )
 
 
-def _offer(row: Row[Any]) -> Offer:
+def offer_of(row: Row[Any]) -> Offer:
     return Offer(
         id=row.id,
         key=OfferKey(

@@ -179,3 +179,28 @@ def price_beliefs(connection: Connection, offer_id: str) -> Sequence[Row[Any]]:
 def count_rows(connection: Connection, table: Table) -> int:
     """Count the rows of a table."""
     return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def offers_of_provider(connection: Connection, provider: str) -> Sequence[Row[Any]]:
+    """Read every offer of a provider."""
+    return connection.execute(select(tables.offer).where(tables.offer.c.provider == provider)).all()
+
+
+def prices_of_provider(connection: Connection, provider: str) -> Iterator[Row[Any]]:
+    """Stream every belief about a provider's prices with its source, oldest belief first."""
+    query = (
+        select(tables.price, tables.source.c.citation, tables.source.c.method)
+        .join(tables.offer, tables.offer.c.id == tables.price.c.offer_id)
+        .join(tables.source, tables.source.c.id == tables.price.c.source_id)
+        .where(tables.offer.c.provider == provider)
+        .order_by(tables.price.c.recorded_revision)
+    )
+    yield from connection.execution_options(yield_per=5_000).execute(query)
+
+
+def list_imports(connection: Connection, *, before: str | None, limit: int) -> Sequence[Row[Any]]:
+    """List committed imports, newest first; ids sort by time."""
+    query = select(tables.import_run).order_by(tables.import_run.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(tables.import_run.c.id < before)
+    return connection.execute(query).all()

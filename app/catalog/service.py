@@ -6,15 +6,44 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
+from typing import Any
 
 from sqlalchemy import Connection
 
 from app.catalog import errors, repository
+from app.catalog.deciding import decide as _decide
+from app.catalog.importing import ParsedImport, ProviderReport
+from app.catalog.importing import commit as _commit
+from app.catalog.importing import preview as _preview
+from app.catalog.imports.formats.focus import FocusRates, read_focus
 from app.catalog.loading import load_snapshot
+from app.catalog.pricebook_service import find_price_book, price_books, save_price_book, withdraw_price_book
 from app.catalog.repository import RevisionInfo
+from app.catalog.seeding import labels_of
 from app.catalog.seeding import seed as _seed
 from app.catalog.snapshot import AcceleratorEntry, Snapshot, SoftwareMinimum
 from app.foundation.clock import Clock, SystemClock
+
+__all__ = [
+    "commit_import",
+    "current_revision",
+    "current_snapshot",
+    "decide_quarantined",
+    "effective_minima",
+    "find_accelerator",
+    "find_price_book",
+    "find_revision",
+    "focus_rates",
+    "list_imports",
+    "list_revisions",
+    "preview_import",
+    "price_books",
+    "save_price_book",
+    "seed",
+    "seed_when_empty",
+    "snapshot",
+    "withdraw_price_book",
+]
 
 # Snapshots kept in the process: the current one, and the few that open quotes are pinned to.
 CACHED_SNAPSHOTS = 6
@@ -111,3 +140,33 @@ def effective_minima(snapshot: Snapshot, entry: AcceleratorEntry) -> list[Softwa
         replace(minimum, version=entry.min_cuda_toolkit) if minimum.component == "cuda" else minimum
         for minimum in minima
     ]
+
+
+def preview_import(connection: Connection, parsed: ParsedImport, provider: str) -> ProviderReport:
+    """Report what importing one provider of a file would change."""
+    return _preview(connection, parsed, provider)
+
+
+def commit_import(
+    connection: Connection, parsed: ParsedImport, provider: str, *, now: datetime, actor: str
+) -> ProviderReport:
+    """Import one provider of a file as one revision."""
+    return _commit(connection, parsed, provider, now=now, actor=actor)
+
+
+def decide_quarantined(
+    connection: Connection, quarantine_id: str, *, decision: str, reason: str, actor: str, now: datetime
+) -> RevisionInfo:
+    """Accept or reject a held row, with a reason."""
+    return _decide(connection, quarantine_id, decision=decision, reason=reason, actor=actor, now=now)
+
+
+def list_imports(connection: Connection, *, before: str | None, limit: int) -> list[dict[str, Any]]:
+    """List committed imports, newest first."""
+    return [dict(row._mapping) for row in repository.list_imports(connection, before=before, limit=limit)]
+
+
+def focus_rates(current: Snapshot, content: bytes) -> FocusRates:
+    """Read the contracted rates of a FOCUS file for machines the catalog knows."""
+    skus = frozenset((offer.provider, offer.key.sku) for offer in current.offers.values())
+    return read_focus(content, labels_of(current), skus)

@@ -7,7 +7,7 @@ units are written down nowhere is how prices get imported eight times too low (o
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from io import StringIO
@@ -68,13 +68,29 @@ MAX_ROWS = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a known instance type holds, for feeds that name the type only."""
+
+    accelerator_label: str
+    accelerator_count: int
+    vcpus: int | None
+    memory_gib: Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a reader needs to know besides the file: names, trust, and the day an undated price counts from."""
+    """What a reader needs besides the file: names, trust, known shapes, and the day an undated price counts from.
+
+    ``provider``, ``observed_on`` and ``default_source`` stand in where a format leaves them to its file name.
+    """
 
     labels: Labels
     trust: TrustTable
     undated_from: date
     default_source: str = ""
+    provider: str = ""
+    observed_on: date | None = None
+    shapes: Mapping[tuple[str, str], Shape] = field(default_factory=dict)
 
 
 def decode_text(content: bytes) -> str:
@@ -159,6 +175,11 @@ def read_json(content: bytes, reading: Reading) -> Iterator[StagedRow]:
     column = price_column(columns)
     texts = ({name: "" if value is None else str(value) for name, value in row.items()} for row in rows)
     return (stage(line, row, column, reading) for line, row in enumerate(texts, start=1))
+
+
+def stage_all(rows: Iterable[tuple[int, Mapping[str, str]]], reading: Reading) -> Iterator[StagedRow]:
+    """Stage rows that another format has put into our columns (``price`` with ``currency`` and ``price_unit``)."""
+    return (stage(line, row, "price", reading) for line, row in rows)
 
 
 def stage(line: int, row: Mapping[str, str], column: str, reading: Reading) -> StagedRow:

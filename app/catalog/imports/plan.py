@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from app.catalog.imports.checks import CheckContext, find_doubts
-from app.catalog.imports.staged import RejectedRow, StagedPrice, StagedRow
+from app.catalog.imports.staged import BROKEN_PROVIDER, RejectedRow, StagedPrice, StagedRow
 from app.catalog.offers import Offer, PriceRow, Source
 
 # Catalog design 4, "row count falls more than 20% for a provider": the file is held, the last good prices stay.
@@ -117,7 +117,11 @@ def plan_provider(
     plan.held.extend(
         Held(row=row, reason=row.reason, detail=row.detail) for row in rows if isinstance(row, RejectedRow)
     )
-    if standing.previous_rows and len(staged) < standing.previous_rows * (1 - ROW_COUNT_FALL_LIMIT):
+    broken = next((row for row in rows if isinstance(row, RejectedRow) and row.reason == BROKEN_PROVIDER), None)
+    if broken is not None:
+        plan.refused = f"{BROKEN_PROVIDER}: {broken.detail}; the last good prices stay"
+        return plan
+    if complete and standing.previous_rows and len(staged) < standing.previous_rows * (1 - ROW_COUNT_FALL_LIMIT):
         plan.refused = (
             f"row_count_fell: {len(staged)} readable rows against {standing.previous_rows} in the last import; "
             "the last good prices stay"

@@ -1,6 +1,7 @@
 """What every file format is read into before anything is checked or stored."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,6 +12,10 @@ from app.catalog.offers import OfferKey, Source
 # Longest decimal text of a price (API contract 2.4): longer is an attack or a binary float printed in full.
 MAX_DECIMAL_CHARACTERS = 30
 MAX_DECIMALS = 12
+# No exponent, no grouping, no other digits than ASCII, at most 18 before the dot (API contract 2.4).
+PLAIN_DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?", re.ASCII)
+# Reason of a rejected row that stands for a provider's whole file: its last good prices stay.
+BROKEN_PROVIDER = "broken_provider_file"
 
 
 class RowError(ValueError):
@@ -98,14 +103,9 @@ def read_amount(text: str) -> Decimal:
     text = text.strip()
     if not text:
         raise RowError("missing_price", "the price is blank: unknown, not zero")
-    if len(text) > MAX_DECIMAL_CHARACTERS or not text.isascii() or "_" in text:
+    if len(text) > MAX_DECIMAL_CHARACTERS or not PLAIN_DECIMAL.fullmatch(text):
         raise RowError("malformed_price", f"{text[:40]!r} is not a plain decimal number")
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        raise RowError("malformed_price", f"{text!r} is not a decimal number") from None
-    if not amount.is_finite():
-        raise RowError("malformed_price", f"{text!r} is not finite")
+    amount = Decimal(text)
     if amount <= 0:
         raise RowError("non_positive_price", f"{text} is not a price; an unknown price is left blank")
     exponent = amount.normalize().as_tuple().exponent

@@ -1,0 +1,83 @@
+"""Storing and finding a tenant's price books."""
+
+from datetime import date, datetime
+
+from sqlalchemy import Connection
+
+from app.catalog import errors, pricebook_repository
+from app.catalog.pricebooks import PriceBook, PriceRule, newest_versions
+from app.foundation.identifiers import new_id
+
+
+def price_books(connection: Connection, tenant_id: str) -> list[PriceBook]:
+    """Give the newest version of each of the tenant's books."""
+    return newest_versions(pricebook_repository.read_books(connection, tenant_id))
+
+
+def find_price_book(connection: Connection, tenant_id: str, book: str, version: int | None = None) -> PriceBook:
+    """Find a book by id or name, in its newest version or the one asked for."""
+    found = pricebook_repository.read_books(connection, tenant_id, book) or [
+        known for known in pricebook_repository.read_books(connection, tenant_id) if known.name == book
+    ]
+    chosen = [known for known in found if version in (None, known.version)]
+    if not chosen:
+        raise errors.no_price_book()
+    return max(chosen, key=lambda known: known.version)
+
+
+def save_price_book(
+    connection: Connection,
+    tenant_id: str,
+    book_id: str | None,
+    *,
+    name: str,
+    currency: str,
+    valid_from: date,
+    valid_to: date | None,
+    priority: int,
+    rules: tuple[PriceRule, ...],
+    now: datetime,
+    actor: str,
+) -> PriceBook:
+    """Insert a new book, or a new version of one."""
+    version = 1
+    if book_id is not None:
+        version = find_price_book(connection, tenant_id, book_id).version + 1
+    if pricebook_repository.name_taken(connection, tenant_id, name, book_id):
+        raise errors.price_book_name_taken(name)
+    book = PriceBook(
+        id=book_id or new_id("pb"),
+        version=version,
+        name=name,
+        currency=currency,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        priority=priority,
+        rules=rules,
+        recorded_at=now,
+        actor=actor,
+    )
+    pricebook_repository.insert_book(connection, tenant_id, book)
+    return book
+
+
+def withdraw_price_book(
+    connection: Connection, tenant_id: str, book_id: str, *, now: datetime, actor: str
+) -> PriceBook:
+    """Insert a last version of a book that holds for nothing."""
+    last = find_price_book(connection, tenant_id, book_id)
+    book = PriceBook(
+        id=last.id,
+        version=last.version + 1,
+        name=last.name,
+        currency=last.currency,
+        valid_from=last.valid_from,
+        valid_to=last.valid_to,
+        priority=last.priority,
+        rules=(),
+        recorded_at=now,
+        actor=actor,
+        withdrawn=True,
+    )
+    pricebook_repository.insert_book(connection, tenant_id, book)
+    return book

@@ -1,0 +1,150 @@
+"""Imports and quarantine over HTTP."""
+
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+
+from app.access.dependencies import require_scopes
+from app.access.principal import Principal
+from app.catalog import errors, service
+from app.catalog.importing import FORMATS, ImportOrder, ImportReport, ParsedImport, ProviderReport, parse_import
+from app.catalog.imports.staged import FileError
+from app.catalog.reading import CatalogAsked, PageAsked, page_of
+from app.catalog.schemas import DecisionBody, Page, QuarantineView, RevisionView, price_view, revision_view
+from app.catalog.snapshot import QuarantinedRow
+from app.foundation.clock import Clock
+from app.foundation.database import Database
+
+router = APIRouter()
+Writer = Annotated[Principal, Depends(require_scopes("catalog:write"))]
+
+
+@router.post("/v1/catalog/imports")
+async def import_file(
+    request: Request,
+    principal: Writer,
+    file_format: Annotated[str, Form(alias="format")],
+    file: Annotated[UploadFile | None, File()] = None,
+    provider: Annotated[str, Form(max_length=64)] = "",
+    observed_on: Annotated[date | None, Form()] = None,
+    source: Annotated[str, Form(max_length=500)] = "",
+    complete: Annotated[bool, Form()] = False,
+    dry_run: Annotated[bool, Form()] = True,
+) -> ImportReport:
+    """Import a price file, provider by provider, each in a transaction of its own; a dry run unless told otherwise.
+
+    ``complete`` says that the file lists everything the provider sells: then vanished offers are named, and a file
+    with over a fifth fewer rows than the last is refused. Nothing of an unreadable file is imported.
+    """
+    if file_format not in FORMATS:
+        raise errors.invalid_parameter("format", f"format {file_format[:40]!r} is not one of {', '.join(FORMATS)}.")
+    if file is None and file_format != "genai-prices":
+        raise errors.invalid_parameter("file", "The form needs a part named file with the price file.")
+    order = ImportOrder(
+        file_format=file_format,
+        content=await file.read() if file is not None else b"",
+        filename=(file.filename or "") if file is not None else file_format,
+        provider=provider,
+        observed_on=observed_on,
+        source=source,
+        complete=complete,
+    )
+    database: Database = request.app.state.database
+    clock: Clock = request.app.state.clock
+    current = await database.read(service.current_snapshot)
+    try:
+        parsed = await run_in_threadpool(parse_import, current, order, clock.now().date())
+    except FileError as error:
+        raise errors.unreadable_file(error) from error
+    reports = [await _run(database, clock, parsed, name, principal.actor, dry_run=dry_run) for name in parsed.providers]
+    return ImportReport(
+        file_sha256=parsed.sha256,
+        file_format=file_format,
+        dry_run=dry_run,
+        rows=sum(len(rows) for rows in parsed.rows.values()) or len(parsed.fixings),
+        providers=tuple(reports),
+    )
+
+
+async def _run(
+    database: Database, clock: Clock, parsed: ParsedImport, provider: str, actor: str, *, dry_run: bool
+) -> ProviderReport:
+    """Preview or commit one provider; a database failure of one leaves the others to go on."""
+    if dry_run:
+        return await database.read(lambda connection: service.preview_import(connection, parsed, provider))
+    try:
+        return await database.transact(
+            lambda connection: service.commit_import(connection, parsed, provider, now=clock.now(), actor=actor)
+        )
+    except SQLAlchemyError as error:
+        detail = f"{type(error).__name__}: nothing of this provider was imported, its last good prices stay"
+        return ProviderReport(provider=provider, status="failed", counts={}, detail=detail)
+
+
+@router.get("/v1/catalog/imports")
+async def list_imports(request: Request, response: Response, page: PageAsked, principal: Writer) -> dict[str, Any]:
+    """List committed imports, newest first."""
+    del principal
+    database: Database = request.app.state.database
+    before = None if page.position is None else str(page.position[0])
+    rows = await database.read(
+        lambda connection: service.list_imports(connection, before=before, limit=page.fetch_limit)
+    )
+    shown, cursor = page.close(rows, lambda row: (str(row["id"]),), response)
+    return {"items": shown, "next_cursor": cursor}
+
+
+@router.get("/v1/catalog/quarantine")
+async def list_quarantine(
+    asked: CatalogAsked, page: PageAsked, response: Response, provider: str | None = None, status: str = "held"
+) -> Page[QuarantineView]:
+    """List rows that a check holds back (``status`` held, accepted, rejected or all)."""
+    wanted = None if provider is None else asked.snapshot.provider_id(provider)
+    views = [
+        quarantine_view(entry) for entry in asked.snapshot.quarantine if wanted is None or entry.provider == wanted
+    ]
+    chosen = [view for view in views if status in ("all", view.status)]
+    return page_of(chosen, lambda view: view.id, lambda view: view, page, response, asked.snapshot)
+
+
+def quarantine_view(entry: QuarantinedRow) -> QuarantineView:
+    """Show a held row."""
+    return QuarantineView(
+        id=entry.id,
+        provider=entry.provider,
+        offer_id=entry.offer_id,
+        reason=entry.reason,
+        detail=entry.detail,
+        price=None if entry.row is None else price_view(entry.row),
+        raw=dict(entry.raw),
+        recorded_revision=entry.recorded_revision,
+        status="held" if entry.holds else "rejected" if entry.rejected else "accepted",
+    )
+
+
+@router.post("/v1/catalog/quarantine/{quarantine_id}/accept")
+async def accept_row(quarantine_id: str, body: DecisionBody, request: Request, principal: Writer) -> RevisionView:
+    """Believe a held price after all, with a reason that stays beside it; publishes a revision."""
+    return await _decide(quarantine_id, "accepted", body, request, principal)
+
+
+@router.post("/v1/catalog/quarantine/{quarantine_id}/reject")
+async def reject_row(quarantine_id: str, body: DecisionBody, request: Request, principal: Writer) -> RevisionView:
+    """Put a held price aside for good; publishes a revision."""
+    return await _decide(quarantine_id, "rejected", body, request, principal)
+
+
+async def _decide(
+    quarantine_id: str, decision: str, body: DecisionBody, request: Request, principal: Principal
+) -> RevisionView:
+    database: Database = request.app.state.database
+    now = request.app.state.clock.now()
+    revision = await database.transact(
+        lambda connection: service.decide_quarantined(
+            connection, quarantine_id, decision=decision, reason=body.reason, actor=principal.actor, now=now
+        )
+    )
+    return revision_view(revision)
