@@ -22,8 +22,8 @@ from app.catalog.imports.staged import FileError, RejectedRow, StagedRow
 from app.catalog.loading import offer_of, price_of
 from app.catalog.offers import PriceRow, Source
 from app.catalog.rates import FxFixing
+from app.catalog.record import Record
 from app.catalog.revisions import RevisionContent, publish
-from app.catalog.seed.record import Record
 from app.catalog.seed.records import read_exact
 from app.catalog.seeding import labels_of, new_held, shipped_bands, shipped_trust
 from app.catalog.snapshot import Snapshot

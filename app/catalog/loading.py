@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -226,14 +228,11 @@ def held_price(quarantine_id: str, staged: StagedPrice, number: int) -> PriceRow
 
 
 def _fx(connection: Connection, number: int) -> FxTable:
-    rates: dict[tuple[Any, str], tuple[Any, str]] = {}
+    days: dict[date, dict[str, Decimal]] = defaultdict(dict)
+    cited: dict[date, str] = {}
     for row in repository.rows_until(connection, tables.fx_rate, number):
-        rates[row.fixed_on, row.quote] = (row.rate, row.source)
-    days: dict[Any, dict[str, Any]] = defaultdict(dict)
-    cited: dict[Any, str] = {}
-    for (day, code), (rate, source) in rates.items():
-        days[day][code] = rate
-        cited[day] = source
+        days[row.fixed_on].update({code: Decimal(rate) for code, rate in row.per_euro.items()})
+        cited[row.fixed_on] = row.source
     return FxTable(fixings=tuple(FxFixing(fixed_on=day, per_euro=days[day], source=cited[day]) for day in sorted(days)))
 
 

@@ -12,6 +12,8 @@ from app.catalog import tables
 
 # Rows in one executemany call: PostgreSQL pipelines them, SQLite does not care, memory stays small.
 BATCH = 2_000
+# Of one statement, not of the connection: a server-side cursor cannot run the INSERT that comes next.
+STREAMED = {"yield_per": 5_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> set[s
 def rows_until(connection: Connection, table: Table, number: int) -> Iterator[Row[Any]]:
     """Stream every row of a table that a revision knows, oldest belief first."""
     query = select(table).where(table.c.recorded_revision <= number).order_by(table.c.recorded_revision)
-    yield from connection.execution_options(yield_per=5_000).execute(query)
+    yield from connection.execute(query, execution_options=STREAMED)
 
 
 def latest_records(connection: Connection, number: int) -> dict[tuple[str, str], Any]:
@@ -195,7 +197,7 @@ def prices_of_provider(connection: Connection, provider: str) -> Iterator[Row[An
         .where(tables.offer.c.provider == provider)
         .order_by(tables.price.c.recorded_revision)
     )
-    yield from connection.execution_options(yield_per=5_000).execute(query)
+    yield from connection.execute(query, execution_options=STREAMED)
 
 
 def list_imports(connection: Connection, *, before: str | None, limit: int) -> Sequence[Row[Any]]:

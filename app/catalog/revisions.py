@@ -16,8 +16,8 @@ from app.catalog.imports.plan import Held, NewPrice
 from app.catalog.imports.staged import RejectedRow, StagedPrice
 from app.catalog.offers import Availability, Offer, Source
 from app.catalog.rates import FxFixing
+from app.catalog.record import Record
 from app.catalog.repository import RevisionInfo
-from app.catalog.seed.record import Record
 
 Values = dict[str, Any]
 
@@ -206,14 +206,12 @@ def _price_values(price: NewPrice, number: int) -> Values:
 
 def _fx_values(fixings: Iterable[FxFixing], number: int) -> Iterator[Values]:
     for fixing in fixings:
-        for code, rate in fixing.per_euro.items():
-            yield {
-                "fixed_on": fixing.fixed_on,
-                "quote": code,
-                "recorded_revision": number,
-                "rate": rate,
-                "source": fixing.source,
-            }
+        yield {
+            "fixed_on": fixing.fixed_on,
+            "recorded_revision": number,
+            "per_euro": {code: format(rate, "f") for code, rate in fixing.per_euro.items()},
+            "source": fixing.source,
+        }
 
 
 def quarantine_id(held: Held) -> str:

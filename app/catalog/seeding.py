@@ -18,10 +18,10 @@ from app.catalog.imports.plan import Held, ImportPlan, Standing, plan_file
 from app.catalog.imports.staged import StagedRow
 from app.catalog.imports.trust import TrustTable
 from app.catalog.rates import FxFixing, FxTable
+from app.catalog.record import Record
 from app.catalog.repository import RevisionInfo
 from app.catalog.revisions import RevisionContent, publish, quarantine_id
 from app.catalog.seed.price_files import data_bytes, seed_prices
-from app.catalog.seed.record import Record
 from app.catalog.seed.records import read_exact, seed_records
 from app.catalog.snapshot import Snapshot
 

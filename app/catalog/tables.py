@@ -126,10 +126,9 @@ fx_rate = Table(
     "catalog_fx_rate",
     metadata,
     Column("fixed_on", Date, primary_key=True),
-    Column("quote", String(3), primary_key=True),
     Column("recorded_revision", Integer, ForeignKey("catalog_revision.number"), primary_key=True),
-    # Units of the quote currency for one euro.
-    Column("rate", ExactDecimal, nullable=False),
+    # Decimal strings by currency: units of it for one euro. A later revision adds or corrects currencies of the day.
+    Column("per_euro", CanonicalJson, nullable=False),
     Column("source", Text, nullable=False),
 )
 

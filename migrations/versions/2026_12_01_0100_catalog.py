@@ -77,16 +77,15 @@ def upgrade() -> None:
     op.create_table(
         "catalog_fx_rate",
         sa.Column("fixed_on", sa.Date(), nullable=False),
-        sa.Column("quote", sa.String(length=3), nullable=False),
         sa.Column("recorded_revision", sa.Integer(), nullable=False),
-        sa.Column("rate", ExactDecimal(), nullable=False),
+        sa.Column("per_euro", CanonicalJson(), nullable=False),
         sa.Column("source", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(
             ["recorded_revision"],
             ["catalog_revision.number"],
             name=op.f("fk_catalog_fx_rate_recorded_revision_catalog_revision"),
         ),
-        sa.PrimaryKeyConstraint("fixed_on", "quote", "recorded_revision", name=op.f("pk_catalog_fx_rate")),
+        sa.PrimaryKeyConstraint("fixed_on", "recorded_revision", name=op.f("pk_catalog_fx_rate")),
     )
     op.create_table(
         "catalog_import",

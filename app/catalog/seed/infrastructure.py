@@ -15,7 +15,7 @@ from app.catalog.rates import (
     PueFact,
     ReferenceFact,
 )
-from app.catalog.seed.record import Record
+from app.catalog.record import Record
 
 # What one "GB" of a storage price is [byte]; the source writes GiB where it means 2**30.
 PRICE_BYTES = {"USD/GB-month": 10**9, "USD/GiB-month": 2**30}

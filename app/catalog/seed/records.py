@@ -10,9 +10,9 @@ from typing import Any
 from app.catalog import shipped
 from app.catalog.codec import encode
 from app.catalog.entries import AcceleratorEntry, MarketingCheck, ModelEntry, NodeShape
+from app.catalog.record import Record
 from app.catalog.seed.infrastructure import infrastructure_records
 from app.catalog.seed.price_files import data_bytes
-from app.catalog.seed.record import Record
 
 
 def read_exact(name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.catalog.imports.staged import RejectedRow, StagedPrice, StagedRow, source_of
 from app.catalog.offers import OfferKey
-from app.catalog.seed.record import Record
+from app.catalog.record import Record
 
 # The dearest public model in the data costs 600 USD a million output tokens (o1-pro), the cheapest lines 0.001.
 BOUNDS = (Decimal("0.0005"), Decimal("1000"))
