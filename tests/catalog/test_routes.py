@@ -1,9 +1,6 @@
 """The catalog over HTTP: filters, outcomes, paging, tags, and clear refusals."""
 
 import pytest
-from fastapi.testclient import TestClient
-
-from app.catalog import service
 
 P5 = {
     "provider": "aws",
@@ -11,12 +8,6 @@ P5 = {
     "region": "us-east-1",
     "purchase_model": "on_demand",
 }
-
-
-@pytest.fixture
-def api(client: TestClient, clock) -> TestClient:
-    client.app.state.database.transact_now(lambda connection: service.seed(connection, clock=clock))
-    return client
 
 
 def test_every_accelerator_is_on_the_first_page(api):
