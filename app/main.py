@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import Depends, FastAPI
 
 from app import __version__
+from app.access.authentication import Authenticator
 from app.engine.version import ENGINE_VERSION
 from app.foundation.clock import Clock, SystemClock
 from app.foundation.database import Database
@@ -33,6 +34,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
             settings.database_url, queue_limit=settings.write_queue_limit, read_threads=settings.read_threads
         )
         application.state.database = database
+        application.state.authenticator = Authenticator(settings, database, application.state.clock)
         try:
             yield
         finally:

@@ -101,7 +101,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def settings(database_url: str) -> Settings:
-    return Settings(database_url=database_url, log_level="ERROR")
+    return Settings(database_url=database_url, log_level="ERROR", loopback_hosts=("127.0.0.1", "testserver"))
 
 
 @pytest.fixture
@@ -113,5 +113,5 @@ def app(settings: Settings, clock: ManualClock) -> FastAPI:
 @pytest.fixture
 def client(app: FastAPI) -> Iterator[TestClient]:
     """An HTTP client of the started application; ``app.state.database`` is open while it lives."""
-    with TestClient(app, raise_server_exceptions=False) as opened:
+    with TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False) as opened:
         yield opened

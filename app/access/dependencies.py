@@ -5,15 +5,16 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from app.access.principal import LOOPBACK_PRINCIPAL, Principal
+from app.access.authentication import Authenticator
+from app.access.principal import Principal
 from app.foundation.idempotency import Idempotency, open_idempotency
 from app.foundation.problems import Problem
 
 
 async def current_principal(request: Request) -> Principal:
     """Authenticate the caller."""
-    del request
-    return LOOPBACK_PRINCIPAL
+    authenticator: Authenticator = request.app.state.authenticator
+    return await authenticator.authenticate(request)
 
 
 CurrentPrincipal = Annotated[Principal, Depends(current_principal)]

@@ -23,6 +23,20 @@ LOOPBACK_TENANT = "ten_loopback"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShareGrant:
+    """What a share link opens: one revision of one quote, and nothing else."""
+
+    link_id: str
+    quote_id: str
+    revision: int
+
+    def covers(self, path: str) -> bool:
+        """Tell whether a path is that revision or lies under it."""
+        own = f"/v1/quotes/{self.quote_id}/revisions/{self.revision}"
+        return path == own or path.startswith(f"{own}/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
     """An authenticated caller.
 
@@ -37,6 +51,8 @@ class Principal:
     is_machine: bool = True
     may_self_approve: bool = False
     default_currency: str = "USD"
+    share: ShareGrant | None = None
+    requests_per_minute: int | None = None
 
     def has(self, scope: str) -> bool:
         return scope in self.scopes

@@ -71,15 +71,6 @@ request_windows = Table(
     Column("used", Integer, nullable=False),
 )
 
-usage_days = Table(
-    "usage_days",
-    metadata,
-    Column("tenant_id", String(64), primary_key=True),
-    Column("day_on", String(10), primary_key=True),
-    Column("metric", String(40), primary_key=True),
-    Column("amount", BigInteger, nullable=False),
-)
-
 audit_heads = Table(
     "audit_heads",
     metadata,

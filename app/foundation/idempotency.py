@@ -44,9 +44,14 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str = "application/json"
+    # What a replay shows, where the first answer holds a secret that is told once and never kept.
+    stored_body: Any = None
 
     def render(self) -> bytes:
         return self.body if isinstance(self.body, bytes) else orjson.dumps(self.body)
+
+    def render_stored(self) -> bytes:
+        return self.render() if self.stored_body is None else orjson.dumps(self.stored_body)
 
 
 def parse_key(header: str) -> str:
@@ -154,10 +159,11 @@ class Idempotency:
             if problem.status in _NEVER_STORED or problem.status >= 500:
                 repository.release_key(connection, self._tenant_id, key, lease_owner=self._lease_owner)
                 return problem
-            stored = self._problem_answer(problem)
+            stored = told = self._problem_answer(problem)
         else:
             savepoint.commit()
-            stored = (answer.status, _kept(answer.headers), answer.render(), answer.media_type)
+            stored = (answer.status, _kept(answer.headers), answer.render_stored(), answer.media_type)
+            told = (answer.status, dict(answer.headers), answer.render(), answer.media_type)
         status, headers, body, media_type = stored
         done = repository.complete_key(
             connection,
@@ -170,7 +176,7 @@ class Idempotency:
         )
         if not done:
             raise _in_progress("The request took so long that a retry took its place. Nothing was stored by this one.")
-        return stored
+        return told
 
     def _claim(self, connection: Connection, key: str, *, lease_owner: str | None) -> bool:
         """Own the key from here on, or end the request with what is known about it."""

@@ -33,6 +33,16 @@ class Settings(BaseSettings):
     read_threads: int = Field(default=4, ge=1, le=64)
     rate_limit_per_minute: int = Field(default=600, ge=1)
 
+    # Names a browser may use for the loopback default: a page of another site cannot reach it under a name of its own.
+    loopback_hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+
+    # OpenID Connect: tokens of one issuer, for one audience, with fixed algorithms.
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    oidc_jwks_url: str | None = None
+    oidc_algorithms: tuple[str, ...] = ("RS256", "ES256")
+    oidc_tenant_claim: str = "tenant_id"
+
     @field_validator("database_url")
     @classmethod
     def _known_database(cls, value: str) -> str:
@@ -57,6 +67,16 @@ class Settings(BaseSettings):
     def worker_count(self) -> int:
         """SQLite has one writer: a second process only adds waiting (p99 7 ms became 757 ms when measured)."""
         return 1 if self.uses_sqlite else (self.workers or 2)
+
+    @property
+    def pepper_list(self) -> tuple[tuple[str, bytes], ...]:
+        """Peppers of key hashes as (id, value), newest first; written ``id:value,id:value``."""
+        if self.peppers is None:
+            return (("signing", self.signing_key),)
+        pairs = [item.partition(":") for item in self.peppers.get_secret_value().split(",")]
+        if any(not separator or not name.strip() or len(value.strip()) < 16 for name, separator, value in pairs):
+            raise ValueError("GPUQUOTE_PEPPERS is written id:value,id:value with values of 16 characters or more")
+        return tuple((name.strip(), value.strip().encode()) for name, _, value in pairs)
 
     @property
     def signing_key(self) -> bytes:

@@ -11,7 +11,6 @@ TENANT_TABLES = (
     "api_keys",
     "share_links",
     "request_windows",
-    "usage_days",
     "audit_heads",
     "audit_entries",
     "events",
@@ -109,14 +108,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant_id", name=op.f("pk_tenants")),
     )
     op.create_table(
-        "usage_days",
-        sa.Column("tenant_id", sa.String(length=64), nullable=False),
-        sa.Column("day_on", sa.String(length=10), nullable=False),
-        sa.Column("metric", sa.String(length=40), nullable=False),
-        sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("tenant_id", "day_on", "metric", name=op.f("pk_usage_days")),
-    )
-    op.create_table(
         "webhooks",
         sa.Column("tenant_id", sa.String(length=64), nullable=False),
         sa.Column("id", sa.String(length=64), nullable=False),
@@ -202,7 +193,6 @@ def downgrade() -> None:
     op.drop_table("webhook_deliveries")
     op.drop_table("api_keys")
     op.drop_table("webhooks")
-    op.drop_table("usage_days")
     op.drop_table("tenants")
 
     op.drop_table("share_links")

@@ -1,0 +1,181 @@
+"""Keys, the caller's own data, and the audit trail over HTTP."""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import Connection
+
+from app.access import audit, service
+from app.access.dependencies import CurrentPrincipal, idempotent, require_scopes
+from app.access.keys import ApiKey
+from app.access.principal import Principal
+from app.access.schemas import (
+    AuditEntryView,
+    AuditPage,
+    AuditVerdict,
+    KeyCreate,
+    KeyPage,
+    KeyRotate,
+    KeyView,
+    Me,
+    NewKeyView,
+    Usage,
+)
+from app.foundation.idempotency import Answer, Idempotency
+from app.foundation.pagination import PageRequest, page_request
+from app.foundation.problems import NotFound
+
+router = APIRouter(prefix="/v1")
+
+Admin = Annotated[Principal, Depends(require_scopes("admin"))]
+Auditor = Annotated[Principal, Depends(require_scopes("audit:read"))]
+Once = Annotated[Idempotency, Depends(idempotent)]
+Page = Annotated[PageRequest, Depends(page_request)]
+
+
+@router.get("/me", tags=["access"], summary="Who the service thinks you are")
+async def me(principal: CurrentPrincipal) -> Me:
+    return Me(
+        tenant_id=principal.tenant_id,
+        actor=principal.actor,
+        key_id=principal.key_id,
+        scopes=sorted(principal.scopes),
+        default_currency=principal.default_currency,
+    )
+
+
+@router.get("/usage", tags=["access"], summary="What the tenant did in the last 30 days")
+async def usage(request: Request, principal: Admin) -> Usage:
+    state = request.app.state
+    now = state.clock.now()
+    actions = await state.database.read(
+        lambda c: service.usage(c, principal.tenant_id, now), tenant=principal.tenant_id
+    )
+    limit = principal.requests_per_minute or state.settings.rate_limit_per_minute
+    return Usage(period_days=service.USAGE_PERIOD.days, actions=actions, requests_per_minute=limit)
+
+
+@router.post("/api-keys", status_code=201, tags=["access"], summary="Make an API key", response_model=NewKeyView)
+async def create_key(request: Request, principal: Admin, once: Once, body: KeyCreate) -> Response:
+    state = request.app.state
+
+    def work(connection: Connection) -> Answer:
+        key, text = service.create_key(
+            connection,
+            principal=principal,
+            name=body.name,
+            scopes=body.scopes,
+            now=state.clock.now(),
+            peppers=state.settings.pepper_list,
+            expires_at=body.expires_at,
+            allowed_networks=body.allowed_networks,
+        )
+        return _created(key, text)
+
+    response = await once.transact(work)
+    state.authenticator.forget_open_mode()
+    return response
+
+
+def _created(key: ApiKey, text: str) -> Answer:
+    return Answer(
+        status=201,
+        body=NewKeyView.of_new(key, text).model_dump(),
+        stored_body=NewKeyView.of_new(key, None).model_dump(),
+        headers={"Location": f"/v1/api-keys/{key.id}", "Cache-Control": "no-store"},
+    )
+
+
+@router.get("/api-keys", tags=["access"], summary="List API keys, newest first")
+async def list_keys(request: Request, response: Response, principal: Admin, page: Page) -> KeyPage:
+    after = None
+    if page.position is not None:
+        after = (datetime.fromisoformat(str(page.position[0])), str(page.position[1]))
+    found = await request.app.state.database.read(
+        lambda c: service.list_keys(c, principal=principal, after=after, limit=page.fetch_limit),
+        tenant=principal.tenant_id,
+    )
+    shown, cursor = page.close(found, lambda key: (key.created_at.isoformat(), key.id), response)
+    return KeyPage(items=[KeyView.of(key) for key in shown], next_cursor=cursor)
+
+
+@router.get("/api-keys/{key_id}", tags=["access"], summary="Show an API key without its secret")
+async def show_key(request: Request, principal: Admin, key_id: str) -> KeyView:
+    key = await request.app.state.database.read(
+        lambda c: service.find_key(c, principal=principal, key_id=key_id), tenant=principal.tenant_id
+    )
+    return KeyView.of(key)
+
+
+@router.delete("/api-keys/{key_id}", status_code=204, tags=["access"], summary="Revoke an API key at once")
+async def revoke_key(request: Request, principal: Admin, key_id: str) -> Response:
+    state = request.app.state
+    await state.database.transact(
+        lambda c: service.revoke_key(c, principal=principal, key_id=key_id, now=state.clock.now()),
+        tenant=principal.tenant_id,
+    )
+    return Response(status_code=204)
+
+
+@router.post(
+    "/api-keys/{key_id}/rotate",
+    status_code=201,
+    tags=["access"],
+    summary="Replace an API key; the old one works until its grace period ends",
+    response_model=NewKeyView,
+)
+async def rotate_key(request: Request, principal: Admin, once: Once, key_id: str, body: KeyRotate) -> Response:
+    state = request.app.state
+
+    def work(connection: Connection) -> Answer:
+        key, text = service.rotate_key(
+            connection,
+            principal=principal,
+            key_id=key_id,
+            grace=timedelta(seconds=body.grace_seconds),
+            now=state.clock.now(),
+            peppers=state.settings.pepper_list,
+        )
+        return _created(key, text)
+
+    return await once.transact(work)
+
+
+@router.get("/quotes/{quote_id}/audit", tags=["audit"], summary="The audit trail of a quote")
+async def quote_audit(request: Request, response: Response, principal: Auditor, page: Page, quote_id: str) -> AuditPage:
+    return await _audit_page(request, response, principal, page, subject=quote_id)
+
+
+@router.get("/audit", tags=["audit"], summary="The tenant's whole audit trail")
+async def audit_trail(request: Request, response: Response, principal: Auditor, page: Page) -> AuditPage:
+    return await _audit_page(request, response, principal, page, subject=None)
+
+
+async def _audit_page(
+    request: Request, response: Response, principal: Principal, page: PageRequest, *, subject: str | None
+) -> AuditPage:
+    after = int(page.position[0]) if page.position is not None else 0
+    found = await request.app.state.database.read(
+        lambda c: audit.entries(c, principal.tenant_id, subject=subject, after_sequence=after, limit=page.fetch_limit),
+        tenant=principal.tenant_id,
+    )
+    if subject is not None and page.position is None and not found:
+        raise NotFound("quote")
+    shown, cursor = page.close(found, lambda entry: (entry.sequence,), response)
+    return AuditPage(items=[AuditEntryView.of(entry) for entry in shown], next_cursor=cursor)
+
+
+@router.get("/audit/verify", tags=["audit"], summary="Walk the tenant's audit chain")
+async def verify_audit(request: Request, principal: Auditor) -> AuditVerdict:
+    state = request.app.state
+    verdict = await state.database.read(lambda c: audit.verify(c, principal.tenant_id), tenant=principal.tenant_id)
+    signature = audit.sign_head(principal.tenant_id, verdict.entries, verdict.head_hash, state.settings.signing_key)
+    return AuditVerdict(
+        match=verdict.match,
+        entries=verdict.entries,
+        head_hash=verdict.head_hash,
+        head_signature=signature,
+        broken_at=verdict.broken_at,
+        reason=verdict.reason,
+    )
