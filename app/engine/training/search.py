@@ -241,7 +241,7 @@ def sharding_plans(columns: Columns, index: NDArray[np.intp], parallel: float) -
     columns : mapping of str to array
     index : array of int
         Which of them.
-    parallel : float
+    parallel : float [1]
         1 where sequence parallelism accompanies tensor parallelism.
 
     Returns
