@@ -73,14 +73,19 @@ def weights_format(precision: str | None, accelerator: Accelerator) -> str:
     raise RefusedError(f"unknown precision {precision!r}")
 
 
-def kv_format(stated: str | None, weights: str, stack: str) -> str:
-    """Cache format: as stated; else FP8 where the stack's published FP8 and FP4 checkpoints carry FP8 cache scales."""
+# families whose FP8 checkpoints the authors publish block-scaled and without cache scales; NVIDIA's own FP8 and FP4
+# checkpoints of other families carry FP8 cache scales (`kv_cache_quant_algo` in hf_quant_config.json)
+BLOCK_SCALED = ("qwen3", "deepseek", "minimax", "glm", "kimi")
+
+
+def kv_format(stated: str | None, weights: str, stack: str, model: str) -> str:
+    """Cache format: as stated; else FP8 where the stack takes it from the checkpoint and the checkpoint has it."""
     text = (stated or "").lower()
     if "fp8" in text or "int8" in text:
         return "fp8"
     if "16" in text:
         return "bf16"
-    quantised = weights in ("fp8", "nvfp4")
+    quantised = weights == "nvfp4" or (weights == "fp8" and not model.startswith(BLOCK_SCALED))
     return "fp8" if quantised and stack == "tensorrt-llm" else "bf16"
 
 
@@ -146,7 +151,7 @@ def case_of(
     stack = stack_of(row.get("engine")) or "vllm"
     year = released_year(row.get("engine"), stack, published) or 2025.5
     weights = weights_format(row.get("precision"), accelerator)
-    kv = kv_format(row.get("kv_precision"), weights, stack)
+    kv = kv_format(row.get("kv_precision"), weights, stack, key)
     text = f"{row['id']} {row.get('notes') or ''}".lower()
     spread = "inferencex" in text
     scale = UNIFORM_LENGTH_MEAN if spread and "served mean" not in text else 1.0

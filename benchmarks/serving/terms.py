@@ -8,23 +8,24 @@ OTHER_STACKS = ("stack=deepspeed", "stack=optimum-habana")
 UNMEASURED = ("vendor=AMD", "vendor=Intel")
 FAMILIES = ("family=Ampere", "family=Ada", "family=Hopper", "family=Blackwell")
 FORMATS = ("format=fp8", "format=nvfp4", "format=mxfp4", "format=bf16", "format=int4")
+OLD_VLLM = "stack=vllm,modern=False"
 EARLY_AMD = "early=True,vendor=AMD,format=bf16"
 
 # quantity, standard deviation of the log effect, keys
 _TABLE: tuple[tuple[str, float, tuple[str, ...]], ...] = (
-    ("matmul_peak", 0.10, ("",)),
-    ("matmul_peak", 0.08, (*ENGINES, "year", *FAMILIES)),
+    ("matmul_peak", 0.07, ("",)),
+    ("matmul_peak", 0.05, (*ENGINES, "year", *FAMILIES)),
     ("matmul_peak", 0.30, UNMEASURED),
     ("matmul_peak", 0.40, OTHER_STACKS),
     ("matmul_peak", 1.00, (EARLY_AMD,)),
-    ("matmul_bandwidth", 0.06, ("",)),
-    ("matmul_bandwidth", 0.05, (*ENGINES, "year", *FAMILIES)),
+    ("matmul_bandwidth", 0.04, ("",)),
+    ("matmul_bandwidth", 0.03, (*ENGINES, "year", *FAMILIES)),
     ("matmul_bandwidth", 0.30, (*UNMEASURED, *OTHER_STACKS)),
     ("matmul_bandwidth", 0.50, (EARLY_AMD,)),
-    ("decode_attention", 0.10, ("", *FAMILIES, *ENGINES)),
+    ("decode_attention", 0.07, ("", *FAMILIES, *ENGINES)),
     ("decode_attention", 0.30, (*UNMEASURED, *OTHER_STACKS)),
     ("decode_attention", 1.00, (EARLY_AMD,)),
-    ("prefill_attention", 0.15, ("", *ENGINES)),
+    ("prefill_attention", 0.10, ("", *ENGINES)),
     ("prefill_attention", 0.30, UNMEASURED),
     ("launch", 0.20, ("", "year", *ENGINES)),
     ("launch", 0.50, (*OTHER_STACKS, *UNMEASURED)),
@@ -32,14 +33,18 @@ _TABLE: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("layer_s", 0.40, ("year",)),
     ("layer_s", 0.50, (*OTHER_STACKS, *UNMEASURED)),
     ("step_s", 0.50, ("", "year", *ENGINES)),
-    ("step_s", 0.70, (*OTHER_STACKS, EARLY_AMD)),
+    ("step_s", 0.70, (*OTHER_STACKS, EARLY_AMD, OLD_VLLM)),
     ("sequence_s", 0.60, ("", "year", *ENGINES)),
     ("sequence_s", 0.80, (*OTHER_STACKS, EARLY_AMD)),
+    ("sequence_s", 1.50, (OLD_VLLM,)),
     ("prefill_token_s", 0.60, ("", *ENGINES)),
     ("reduce_s", 0.25, ("", *ENGINES)),
     ("reduce_s", 0.60, ("year",)),
     ("reduce_s", 0.50, (*UNMEASURED, *OTHER_STACKS)),
-    ("link_share", 0.20, ("", "vendor=NVIDIA")),
+    ("link_share", 0.15, ("",)),
+    ("link_share", 0.20, ("link=nvswitch",)),
+    ("link_share", 0.40, ("link=pcie",)),
+    ("reduce_s", 0.40, ("link=pcie",)),
     ("link_share", 0.40, UNMEASURED),
     (
         "experts_launch", 0.30,
@@ -63,14 +68,14 @@ TERMS: tuple[Term, ...] = tuple(
 BASE: dict[str, float] = {
     "matmul_peak": 0.95, "matmul_bandwidth": 1.0, "launch": 0.7, "experts_launch": 1.0, "experts_peak": 1.0,
     "experts_bandwidth": 1.0, "prefill_attention": 1.0, "decode_attention": 1.0, "layer_s": 6e-6, "step_s": 1e-3,
-    "sequence_s": 5e-6, "prefill_token_s": 1e-9, "reduce_s": 6e-6, "link_share": 0.6, "frontend_s": 0.015, "burst": 0.3,
+    "sequence_s": 2e-6, "prefill_token_s": 1e-9, "reduce_s": 6e-6, "link_share": 0.6, "frontend_s": 0.015, "burst": 0.3,
 }  # fmt: skip
 
 # engine conventions from their documentation (defaults of memory fraction, batch and chunk; eviction policy)
 ENGINE_CONVENTIONS: dict[str, dict[str, float | int | bool]] = {
     "vllm": {
         "memory_fraction": 0.90, "reserve_bytes": 2e9, "admitted_output_share": 0.5, "max_sequences": 1024,
-        "chunk_tokens": 8192, "frees_windows": True,
+        "chunk_tokens": 4096, "frees_windows": True,
     },
     "sglang": {
         "memory_fraction": 0.88, "reserve_bytes": 2e9, "admitted_output_share": 0.5, "max_sequences": 1024,

@@ -57,6 +57,8 @@ class EngineConventions:
 FINE_EXPERTS = 64
 # vLLM on ROCm had no tuned 16-bit skinny matmuls before 2025; ROCm 6.3 release notes (AITER, hipBLASLt tuning)
 EARLY = 2025.0
+# engines rewrote their scheduler loops about then: vLLM made its V1 engine the default in 0.8.0, March 2025
+MODERN = 2025.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,8 @@ class Situation:
             f"stack={self.stack}",
             f"stack={self.stack},vendor={vendor}",
             f"early={self.released_year < EARLY},vendor={vendor},format={weights}",
-            f"stack={self.stack},format={weights}",
+            f"stack={self.stack},modern={self.released_year >= MODERN}",
+            f"link={self.accelerator.scale_up_topology}",
             f"experts={self.grain}",
             f"experts={self.grain},format={weights}",
             f"experts={self.grain},stack={self.stack}",
