@@ -2,20 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from app.catalog.shipped import shipped_accelerators
-from app.engine.interval import conformal_quantiles
 from app.engine.serving.calibration import ServingCalibration
 from app.engine.serving.curves import family
-from app.engine.serving.operators import Floats
 from benchmarks.serving.cases import Case
 from benchmarks.serving.fit import (
-    Problem,
     apply,
     cross_validate,
     jacobian,
@@ -23,8 +19,12 @@ from benchmarks.serving.fit import (
     problem_of,
     solve,
 )
+from benchmarks.serving.intervals import Fitted, residuals_of
 from benchmarks.serving.kernel_fit import curves
+from benchmarks.serving.mlperf import mlperf_lines
 from benchmarks.serving.read import DATA, read_cases, read_rows
+from benchmarks.serving.report import fit_report
+from benchmarks.serving.section import section, write_section
 from benchmarks.serving.terms import BASE, ENGINE_CONVENTIONS, TERMS
 
 ROWS = DATA / "inference_calibration.jsonl"
@@ -40,16 +40,6 @@ GROUPINGS = {
     "source": (lambda c: c.source, 20),
     "chip": (lambda c: c.accelerator.id, 12),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
-    """Fit of all rows, and the errors of each cross-validation; errors are log(predicted / measured)."""
-
-    problem: Problem
-    theta: Floats
-    errors: Floats
-    held_out: dict[str, Floats]
 
 
 def shorten(value: Any) -> Any:
@@ -95,35 +85,6 @@ def effects_of(fitted: Fitted) -> dict[str, dict[str, float]]:
     out: dict[str, dict[str, float]] = {}
     for term, value in zip(fitted.problem.terms, fitted.theta, strict=True):
         out.setdefault(term.quantity, {})[term.key] = float(value)
-    return out
-
-
-def residuals_of(fitted: Fitted) -> dict[str, dict[str, list[float]]]:
-    """Quantiles of log(measured / predicted) by metric and evidence class, from rows held out as that class implies.
-
-    ``calibrated``: the pair or the source was unseen; ``transferred``: the chip or the source; ``datasheet``: the chip,
-    of rows of the least known vendors, widened by the spread between sources.
-    """
-    names = {"rate": "output_tokens_per_s", "tpot": "tpot", "ttft": "ttft"}
-    held = fitted.held_out
-    pools = {"calibrated": ("pair", "source"), "transferred": ("chip", "source"), "datasheet": ("chip", "source")}
-    out: dict[str, dict[str, list[float]]] = {}
-    for metric, name in names.items():
-        of_metric = np.array([t.metric == metric for t in fitted.problem.targets])
-        counts: dict[str, int] = {}
-        for t in fitted.problem.targets:
-            counts[t.case.source] = counts.get(t.case.source, 0) + 1
-        weight = np.array([counts[t.case.source] ** -0.5 for t in fitted.problem.targets])
-        for evidence, groups in pools.items():
-            errors = np.concatenate([-held[g][of_metric] for g in groups])
-            weights = np.concatenate([weight[of_metric]] * len(groups))
-            low, _, high = conformal_quantiles(errors, weights)
-            widen = 1.25 if evidence == "datasheet" else 1.0
-            out.setdefault(name, {})[evidence] = [low * widen, high * widen]
-    out["e2e"] = {
-        evidence: [min(out["tpot"][evidence][0], out["ttft"][evidence][0] * 0.5), out["tpot"][evidence][1]]
-        for evidence in pools
-    }
     return out
 
 
@@ -181,7 +142,10 @@ def run(out: Path | None) -> int:
     path = out or SHIPPED / "serving.json"
     path.write_text(json.dumps(parameters, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     path.with_name(f"{path.stem}_evidence.jsonl").write_text(evidence_lines(fitted), encoding="utf-8")
-    from benchmarks.serving.report import fit_report
-
-    print(fit_report(fitted))
+    tables = fit_report(fitted)
+    print(tables)
+    if out is None:
+        cases, _ = read_cases(read_rows(ROWS))
+        mlperf = mlperf_lines([c for c in cases if c.mlperf], ServingCalibration.from_mapping(parameters))
+        write_section(section(parameters["rows"], parameters["figures"], tables, mlperf))
     return 0

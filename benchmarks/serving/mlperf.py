@@ -89,3 +89,25 @@ def _best_prompt(cases: Sequence[Case], calibration: ServingCalibration) -> floa
 def with_prompt(case: Case, prompts: Mapping[str, float]) -> Case:
     """The case with its model's input length."""
     return replace(case, prompt=prompts[case.model])
+
+
+def mlperf_lines(cases: Sequence[Case], calibration: ServingCalibration) -> str:
+    """Errors of the MLPerf rows by round and scenario, as Markdown."""
+    prompts = fit_prompts(cases, calibration)
+    groups: dict[str, list[float]] = {}
+    for case in cases:
+        out = predict_system(case, calibration, prompts[case.model])
+        measured = case.measured.get("output_tokens_per_s_total")
+        if isinstance(out, SystemFigures) and measured:
+            error = float(np.log(out.output_tokens_per_s / measured))
+            groups.setdefault("all", []).append(error)
+            groups.setdefault(f"{case.source}, {case.regime}", []).append(error)
+    lines = ["| rows | n | median % | p90 % | signed median % |", "|---|---:|---:|---:|---:|"]
+    for name, values in sorted(groups.items()):
+        errors = 100.0 * np.abs(np.expm1(values))
+        signed = 100.0 * float(np.expm1(np.median(values)))
+        lines.append(
+            f"| {name} | {len(values)} | {np.median(errors):.1f} | {np.quantile(errors, 0.9):.0f} | {signed:+.1f} |"
+        )
+    lengths = ", ".join(f"{model} {length:.0f}" for model, length in prompts.items())
+    return "\n".join(lines) + f"\n\nInput lengths found [token]: {lengths}."

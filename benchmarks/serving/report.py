@@ -1,15 +1,12 @@
 """Tables of errors: fit and cross-validation, by metric, regime and kind of model."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.engine.serving.operators import Floats
 from benchmarks.serving.fit import Target
-
-if TYPE_CHECKING:
-    from benchmarks.calibrate.inference import Fitted
+from benchmarks.serving.intervals import NAMES, Fitted, residuals_of
 
 SLICES: tuple[tuple[str, Callable[[Target], bool]], ...] = (
     ("throughput, offline", lambda t: t.metric == "rate" and t.regime == "offline"),
@@ -55,21 +52,18 @@ def table(title: str, targets: Sequence[Target], errors: Floats) -> str:
     return "\n".join(rows) + "\n"
 
 
-def coverage(fitted: "Fitted", grouping: str) -> float:
+def coverage(fitted: Fitted, grouping: str) -> float:
     """Share of held-out figures inside the interval their class would have had [1]."""
-    from benchmarks.calibrate.inference import residuals_of
-
-    names = {"rate": "output_tokens_per_s", "tpot": "tpot", "ttft": "ttft"}
     evidence = "calibrated" if grouping == "pair" else "transferred"
     quantiles = residuals_of(fitted)
     inside = [
-        quantiles[names[t.metric]][evidence][0] <= -e <= quantiles[names[t.metric]][evidence][1]
+        quantiles[NAMES[t.metric]][evidence][0] <= -e <= quantiles[NAMES[t.metric]][evidence][1]
         for t, e in zip(fitted.problem.targets, fitted.held_out[grouping], strict=True)
     ]
     return float(np.mean(inside))
 
 
-def fit_report(fitted: "Fitted") -> str:
+def fit_report(fitted: Fitted) -> str:
     """Fit and every cross-validation."""
     targets = fitted.problem.targets
     parts = [table("Fit", targets, fitted.errors)]
