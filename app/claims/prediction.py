@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.engine.law import log_spreads, quantiles
 from app.engine.outcome import Band
-
-# 10th and 90th percentile of a normal law lie so many standard deviations from its middle.
-NORMAL_P90 = 1.2815515655446004
 
 # Correlation of the log errors of two predictions of one model by one source, by what the two share. Measured on rows
 # the parameters were not fitted to (training: leave-one-pair-out) and on the serving rows; ``python -m
@@ -62,8 +60,7 @@ class Figure:
 
     def spreads(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Lower and upper log spread: the engine's part, and the rest."""
-        band = self.value
-        down, up = _log(band.p50, band.p10), _log(band.p90, band.p50)
+        down, up = log_spreads(self.value)
         if self.step is None:
             return (down, up), (0.0, 0.0)
         step = (min(down, self.step[0]), min(up, self.step[1]))
@@ -119,10 +116,6 @@ def ratio_band(top: Figure, bottom: Figure) -> Band:
     return Band(p10=middle * math.exp(-down), p50=middle, p90=middle * math.exp(up))
 
 
-def _log(top: float, bottom: float) -> float:
-    return math.log(top / bottom) if bottom > 0.0 else math.inf
-
-
 def _rest(whole: float, part: float) -> float:
     return math.sqrt(max(0.0, whole * whole - part * part))
 
@@ -152,84 +145,8 @@ def over_known_draws(band: Band, draws: Sequence[float]) -> Band:
     """
     if len(draws) == 1:
         return times(band, draws[0])
-    levels = (np.arange(400) + 0.5) / 400.0
+    levels = (np.arange(400, dtype=np.float64) + 0.5) / 400.0
     spread = quantiles(band, levels)
     mixed = np.sort((np.asarray(sorted(draws))[:, None] * spread[None, :]).ravel())
     p10, p50, p90 = (float(v) for v in np.quantile(mixed, (0.1, 0.5, 0.9)))
     return Band(p10=p10, p50=p50, p90=p90)
-
-
-def quantiles(band: Band, levels: np.ndarray) -> np.ndarray:
-    """Quantiles of a two-sided lognormal law that has the band's percentiles.
-
-    Parameters
-    ----------
-    levels : array [1]
-        Between 0 and 1, exclusive.
-    """
-    z = normal_quantile(levels)
-    up, down = _log(band.p90, band.p50) / NORMAL_P90, _log(band.p50, band.p10) / NORMAL_P90
-    exponent: np.ndarray = np.where(z >= 0.0, z * up, z * down)
-    result: np.ndarray = band.p50 * np.exp(exponent)
-    return result
-
-
-# Rational approximation of the inverse normal distribution, relative error below 1.15e-9: P. J. Acklam, "An algorithm
-# for computing the inverse normal cumulative distribution function", 2003.
-_A = (
-    -39.69683028665376,
-    220.9460984245205,
-    -275.9285104469687,
-    138.3577518672690,
-    -30.66479806614716,
-    2.506628277459239,
-)
-_B = (-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1.0)
-_C = (
-    -7.784894002430293e-3,
-    -0.3223964580411365,
-    -2.400758277161838,
-    -2.549732539343734,
-    4.374664141464968,
-    2.938163982698783,
-)
-_D = (7.784695709041462e-3, 0.3224671290700398, 2.445134137142996, 3.754408661907416, 1.0)
-_TAIL = 0.02425
-
-
-def normal_quantile(levels: np.ndarray) -> np.ndarray:
-    """Inverse of the normal distribution.
-
-    Parameters
-    ----------
-    levels : array [1]
-        Between 0 and 1, exclusive.
-    """
-    p = np.asarray(levels, dtype=np.float64)
-    nearest = np.minimum(p, 1.0 - p)
-    q = np.sqrt(-2.0 * np.log(nearest))
-    tail = np.polyval(_C, q) / np.polyval(_D, q)
-    centre = p - 0.5
-    r = centre * centre
-    middle = np.polyval(_A, r) * centre / np.polyval(_B, r)
-    result: np.ndarray = np.where(nearest < _TAIL, np.where(p < 0.5, tail, -tail), middle)
-    return result
-
-
-def below(band: Band, value: float) -> float:
-    """Probability that the figure is below a value.
-
-    Returns
-    -------
-    float [1]
-        A point (p10 = p90) is below or not.
-    """
-    if band.p10 == band.p90:
-        return 1.0 if band.p50 < value else 0.0
-    if value <= 0.0:
-        return 0.0
-    side = band.p90 / band.p50 if value >= band.p50 else band.p50 / max(band.p10, 1e-300)
-    if side <= 1.0:
-        return 1.0 if value >= band.p50 else 0.0
-    z = NORMAL_P90 * math.log(value / band.p50) / math.log(side)
-    return 0.5 * (1.0 + math.erf(z / math.sqrt(2.0)))

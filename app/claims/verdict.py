@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from app.claims.prediction import below
+from app.engine.law import chance_below
 from app.engine.outcome import Band
 
 Better = Literal["higher", "lower"]
@@ -77,7 +77,7 @@ def judge(band: Band, claimed: ClaimedRange, better: Better) -> Judgement:
     not better than the better end. In between the interval crosses the worse end of the claim with the middle on the
     right side: ``not_decidable``. A seller may print what is supported; a buyer may reject what is contradicted.
     """
-    under = 0.0 if claimed.low is None else below(band, claimed.low)
+    under = 0.0 if claimed.low is None else chance_below(band, claimed.low)
     over = 0.0 if claimed.high is None else _above(band, claimed.high)
     worse, finer = (under, over) if better == "higher" else (over, under)
     verdict: Verdict = "not_decidable"
@@ -93,7 +93,7 @@ def judge(band: Band, claimed: ClaimedRange, better: Better) -> Judgement:
 def _above(band: Band, value: float) -> float:
     if band.p10 == band.p90:
         return 1.0 if band.p50 > value else 0.0
-    return 1.0 - below(band, value)
+    return 1.0 - chance_below(band, value)
 
 
 def holds(judgement: Judgement) -> bool:

@@ -11,7 +11,7 @@ from app.access.dependencies import require_scopes
 from app.access.principal import Principal
 from app.catalog import service as catalog
 from app.estimates import service
-from app.estimates.schemas import EstimateRequest
+from app.estimates.schemas import EstimateRequest, SensitivityRequest
 
 router = APIRouter(tags=["estimates"])
 
@@ -35,3 +35,24 @@ async def create_estimate(
     today = state.clock.now().date()
     estimate = await run_in_threadpool(service.estimate, snapshot, asked, today)
     return Response(orjson.dumps(estimate.as_json()), media_type="application/json")
+
+
+@router.post(
+    "/v1/estimates/sensitivity",
+    summary="What moves the total of the recommended options",
+    response_class=Response,
+    responses={200: {"content": {"application/json": {}}}},
+    response_description="Inputs by the share of the total they move, percentiles, chance of deadline and budget",
+)
+async def create_sensitivity(
+    request: Request,
+    body: SensitivityRequest,
+    principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
+) -> Response:
+    """Vary every uncertain input of the recommended options, one at a time and all at once. Nothing is persisted."""
+    state = request.app.state
+    asked = service.with_tenant_defaults(body, principal.default_currency)
+    snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, asked.catalog_revision))
+    today = state.clock.now().date()
+    answer = await run_in_threadpool(service.study, snapshot, asked, today, body.samples)
+    return Response(orjson.dumps(answer), media_type="application/json")

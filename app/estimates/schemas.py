@@ -165,3 +165,9 @@ class EstimateRequest(Schema):
         if len(set(ids)) != len(ids):
             raise PydanticCustomError("duplicate_id", "item ids are distinct; give each item its own id", {})
         return self
+
+
+class SensitivityRequest(EstimateRequest):
+    """An estimate request whose recommended options are studied; ``samples`` is a power of two."""
+
+    samples: Literal[256, 512, 1024, 2048, 4096, 8192, 16384] = 4096

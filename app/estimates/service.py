@@ -15,6 +15,7 @@ from app.estimates.options import price_item
 from app.estimates.physical import Physical, machines, model_parallel_minimum, physical
 from app.estimates.scaling import ScalingPoint, curve, sizes
 from app.estimates.schemas import EstimateRequest, Item
+from app.estimates.sensitivity import SAMPLES, Limits, sensitivity
 from app.estimates.supply import NOT_ASKED, Selection, select
 from app.estimates.terms import PricedTerms, priced_terms
 from app.estimates.totals import content_totals
@@ -22,6 +23,7 @@ from app.foundation.problems import Problem
 
 __all__ = [
     "Estimate",
+    "Limits",
     "Physical",
     "ScalingPoint",
     "curve",
@@ -32,7 +34,9 @@ __all__ = [
     "physical",
     "price",
     "price_day",
+    "sensitivity",
     "sizes",
+    "study",
     "with_tenant_defaults",
 ]
 
@@ -99,6 +103,37 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date) -> Estim
         content=_content(items, terms),
         pins=_pins(snapshot, request, as_of),
     )
+
+
+def study(snapshot: Snapshot, request: EstimateRequest, today: date, samples: int = SAMPLES) -> dict[str, Any]:
+    """What moves the totals of the recommended options, and how likely deadline and budget are kept.
+
+    Parameters
+    ----------
+    samples : int
+        Rows of each base matrix of the global study; a power of two.
+    """
+    answer = estimate(snapshot, request, today)
+    terms = priced_terms(snapshot, request.terms, price_day(request, today))
+    rows = []
+    for item, shown in zip(request.items, answer.content["items"], strict=True):
+        budget = item.constraints.budget
+        limits = Limits(
+            deadline_hours=item.constraints.deadline_hours,
+            budget=None
+            if budget is None
+            else float(terms.conversion(budget.currency).convert_unit(budget.money).amount),
+        )
+        option = shown["options"][0] if shown["options"] else None
+        rows.append(
+            {
+                "id": item.id,
+                "option_id": option["id"] if option else None,
+                "label": option["label"] if option else None,
+                "sensitivity": sensitivity(snapshot, option, limits, samples) if option else None,
+            }
+        )
+    return {"items": rows, "currency": terms.currency, "pins": answer.pins}
 
 
 def price(

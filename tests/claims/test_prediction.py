@@ -2,18 +2,13 @@
 
 import math
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from app.claims.prediction import (
     Figure,
     Origin,
-    below,
     exactly,
-    normal_quantile,
     over_known_draws,
-    quantiles,
     ratio_band,
 )
 from app.engine.outcome import Band
@@ -64,18 +59,6 @@ def test_how_well_a_system_is_run_is_the_same_on_both_sides() -> None:
     band = ratio_band(hours(100.0, "b"), hours(200.0, "a"))
     assert band.p90 / band.p50 == pytest.approx(math.exp(math.log(1.1) * math.sqrt(1.4)))
     assert band.p50 / band.p10 == pytest.approx(band.p90 / band.p50)
-
-
-def test_quantiles_are_those_of_the_normal_law() -> None:
-    levels = np.array([1e-6, 0.01, 0.1, 0.5, 0.9, 0.975, 1.0 - 1e-6])
-    assert normal_quantile(levels) == pytest.approx(stats.norm.ppf(levels), abs=1e-7)
-
-
-def test_below_and_quantiles_agree() -> None:
-    band = Band(p10=60.0, p50=100.0, p90=120.0)
-    levels = np.array([0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95])
-    back = [below(band, float(v)) for v in quantiles(band, levels)]
-    assert back == pytest.approx(list(levels), abs=1e-6)
 
 
 def test_sellers_widen_a_band_and_one_seller_only_moves_it() -> None:
