@@ -21,6 +21,7 @@ from app.catalog.imports.plan import ImportPlan, Standing, plan_provider
 from app.catalog.imports.staged import FileError, RejectedRow, StagedRow
 from app.catalog.loading import offer_of, price_of
 from app.catalog.offers import PriceRow, Source
+from app.catalog.quality import Finding
 from app.catalog.rates import FxFixing
 from app.catalog.record import Record
 from app.catalog.revisions import RevisionContent, publish
@@ -94,6 +95,7 @@ class ImportReport:
     dry_run: bool
     rows: int
     providers: tuple[ProviderReport, ...] = field(default=())
+    quality: tuple[Finding, ...] = ()
 
 
 def parse_import(snapshot: Snapshot, order: ImportOrder, today: date) -> ParsedImport:

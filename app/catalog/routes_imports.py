@@ -12,6 +12,7 @@ from app.access.principal import Principal
 from app.catalog import errors, service
 from app.catalog.importing import FORMATS, ImportOrder, ImportReport, ParsedImport, ProviderReport, parse_import
 from app.catalog.imports.staged import FileError
+from app.catalog.quality import audit
 from app.catalog.reading import CatalogAsked, PageAsked, page_of
 from app.catalog.schemas import DecisionBody, Page, QuarantineView, RevisionView, price_view, revision_view
 from app.catalog.snapshot import QuarantinedRow
@@ -60,7 +61,9 @@ async def import_file(
     except FileError as error:
         raise errors.unreadable_file(error) from error
     reports = [await _run(database, clock, parsed, name, principal.actor, dry_run=dry_run) for name in parsed.providers]
+    after = current if dry_run else await database.read(service.current_snapshot)
     return ImportReport(
+        quality=await run_in_threadpool(audit, after),
         file_sha256=parsed.sha256,
         file_format=file_format,
         dry_run=dry_run,
