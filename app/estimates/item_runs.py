@@ -6,6 +6,7 @@ from typing import Any
 
 from app.catalog.snapshot import Snapshot
 from app.engine.outcome import Infeasible
+from app.estimates.api_prices import api_prices
 from app.estimates.bill import Run
 from app.estimates.errors import infeasible, infeasible_everywhere
 from app.estimates.runs import Found
@@ -23,6 +24,7 @@ class ItemRuns:
     """Every run of an item, whole only where one is shown."""
 
     item_id: str
+    api_prices: tuple[Mapping[str, Any], ...]
     found: tuple[Found, ...]
     refused: Mapping[str, Infeasible]
     _by_key: dict[str, Found] = field(default_factory=dict)
@@ -40,7 +42,12 @@ class ItemRuns:
 
     def outputs(self) -> dict[str, Any]:
         """All runs as ranking sees them, and the refusals."""
-        return {"id": self.item_id, "runs": [run.light for run in self.found], "refused": self.refused_json()}
+        return {
+            "id": self.item_id,
+            "runs": [run.light for run in self.found],
+            "refused": self.refused_json(),
+            "api_prices": [dict(row) for row in self.api_prices],
+        }
 
     def kept(self, priced: Mapping[str, Any]) -> dict[str, Any]:
         """Only the runs behind the options that are shown: a replay ranks the same ones the same way."""
@@ -50,6 +57,7 @@ class ItemRuns:
             "id": self.item_id,
             "runs": runs,
             "refused": self.refused_json(),
+            "api_prices": [dict(row) for row in self.api_prices],
             "considered": len(self.found),
         }
 
@@ -81,7 +89,8 @@ def run_item(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> I
     if not found:
         raise infeasible_everywhere(f"{at}/job", refused)
     _check_deadline(item, found, at)
-    answer = ItemRuns(item_id=item.id, found=tuple(found), refused=refused)
+    prices = api_prices(item.job.model.ref) if item.job.kind == "inference" else []
+    answer = ItemRuns(item_id=item.id, api_prices=tuple(prices), found=tuple(found), refused=refused)
     while len(_remembered) >= REMEMBERED:
         _remembered.pop(next(iter(_remembered)), None)
     _remembered[key] = answer

@@ -10,6 +10,7 @@ from typing import Any
 from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
 from app.estimates.bill import Run
+from app.estimates.comparisons import rent_or_own_rows, serve_or_call
 from app.estimates.costs import QUANTILES, Cost, mixed_cost, owned_bill, rented_cost
 from app.estimates.errors import infeasible
 from app.estimates.option_json import option_json
@@ -102,17 +103,29 @@ def price_item(
     ]
     if options:
         options[0]["recommended"] = True
+    sides = [(p.choice.run, p.choice.price, p.choice.id) for p in best if not isinstance(p.choice.price, Unpriced)]
+    api = list(outputs.get("api_prices", ()))
     return {
         "id": item.id,
         "kind": item.job.kind,
         "objective": item.objective,
         "options": options,
         "selected_option_id": options[0]["id"] if options else None,
+        "rent_or_own": rent_or_own_rows(_of_shown(sides, options), terms),
+        "serve_or_call": serve_or_call(shown[0].choice.run, shown[0].cost, api, terms) if shown else [],
         "refused": list(outputs["refused"]),
         "skipped": [s.as_json() for s in selection.skipped],
         "unpriced_offers": list(unpriced.values())[:MOST_UNPRICED_SHOWN],
         "unpriced_offers_count": len(unpriced),
     }
+
+
+def _of_shown(
+    sides: Sequence[tuple[Run, HourlyPrice | OwnedCost, str]], options: Sequence[Mapping[str, Any]]
+) -> list[tuple[Run, HourlyPrice | OwnedCost, str]]:
+    """Only what is shown is compared, so that a replay compares the same."""
+    shown = {option["id"] for option in options}
+    return [side for side in sides if side[2] in shown]
 
 
 def _by_machine(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from app.catalog.rates import PriceRange
-from app.catalog.snapshot import Server, Snapshot
+from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
-from app.engine.run.energy import TRAINING_SHARE_OF_RATED
+from app.engine.run.energy import SERVER_OVER_ACCELERATORS, TRAINING_SHARE_OF_RATED, WATTS_PER_KILOWATT
 from app.estimates.assumptions import OWNERSHIP, Assumption
 from app.estimates.fields import Price
 from app.estimates.schemas import Ownership
 from app.estimates.terms import PricedTerms
-from app.pricing.money import CONTEXT, Money, plain
+from app.pricing.money import CONTEXT, Money, plain, quantity, quantity_from_float
 from app.pricing.outcome import Unpriced
 from app.pricing.ownership import OwnedHour, OwnershipPrices, OwnershipTerms, owned_hour
 
@@ -29,10 +29,8 @@ DEFAULT_SPARES = Decimal("0.02")
 DEFAULT_UTILIZATION = Decimal("0.80")
 # The published own-cost figures are per owned hour, whether used or not.
 PUBLISHED_UTILIZATION = Decimal(1)
-# Host, chassis, NICs and integration above the accelerators in a server: DGX H100 secondary list 199,000 plus support
-# 39,800 USD is at most the accelerators alone at street price, so no markup can be derived; none is added.
-_CURRENCY = "USD"
-PRICE_KINDS = ("launch_list_from", "secondary_list", "press_estimate", "street_estimate")
+# Kinds of price readings that can stand for a purchase, best first; "used" and parts lists cannot.
+PRICE_KINDS = ("launch_list_from", "secondary_list", "press_estimate", "street_estimate", "msrp_field")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,28 +123,38 @@ def _server_price(
 ) -> tuple[Money | None, int]:
     if asked.server_price is not None:
         return book.stated(asked.server_price), accelerator.accelerators_per_node
+    offered: list[tuple[PriceRange, str, int]] = []
     for server in sorted(snapshot.servers.values(), key=lambda s: s.id):
-        ranges = [p for p in server.prices if p.kind in PRICE_KINDS]
-        if server.accelerator_id == accelerator.id and ranges:
-            best = _newest(ranges)
-            return _middle(best, f"ownership.server_price ({server.name})", book), server.accelerator_count
-    street = [p for p in snapshot.street_prices if p.subject_id == accelerator.id and p.kind in PRICE_KINDS]
-    if not street:
+        if server.accelerator_id == accelerator.id:
+            offered.extend(
+                (p, f"ownership.server_price ({server.name})", server.accelerator_count) for p in _newest(server.prices)
+            )
+    street = tuple(p for p in snapshot.street_prices if p.subject_id == accelerator.id)
+    offered.extend((p, "ownership.accelerator_street_price", 1) for p in _newest(street))
+    if not offered:
         return None, accelerator.accelerators_per_node
-    each = _middle(_newest(street), "ownership.accelerator_street_price", book)
-    return each, 1
+    # a server cannot cost less than its accelerators do on the street: the dearer of the two readings per accelerator
+    best = max(offered, key=lambda o: (CONTEXT.divide(_middle(o[0]), Decimal(o[2])), o[1]))
+    return _noted(best[0], best[1], book), best[2]
 
 
-def _newest(ranges: list[PriceRange]) -> PriceRange:
-    return max(ranges, key=lambda r: (r.as_of or "", r.source))
+def _newest(ranges: tuple[PriceRange, ...]) -> list[PriceRange]:
+    """The newest reading of the best kind there is, if any."""
+    for kind in PRICE_KINDS:
+        found = [r for r in ranges if r.kind == kind]
+        if found:
+            return [max(found, key=lambda r: (r.as_of or "", r.source))]
+    return []
 
 
-def _middle(found: PriceRange, name: str, book: _Book) -> Money:
-    middle = CONTEXT.divide(CONTEXT.add(found.amount_low, found.amount_high), Decimal(2))
-    price = Money.unit(middle, found.currency)
+def _middle(found: PriceRange) -> Decimal:
+    return CONTEXT.divide(CONTEXT.add(found.amount_low, found.amount_high), Decimal(2))
+
+
+def _noted(found: PriceRange, name: str, book: _Book) -> Money:
     shown = f"{plain(found.amount_low)} to {plain(found.amount_high)}"
     book.note(name, shown, found.currency, f"{found.kind}, confidence {found.confidence}: {found.source}")
-    return book.convert(price)
+    return book.convert(Money.unit(_middle(found), found.currency))
 
 
 def _storage(asked: Ownership, book: _Book) -> Money:
@@ -203,16 +211,19 @@ def _pue(snapshot: Snapshot, asked: Ownership, book: _Book) -> Decimal:
 def _power(snapshot: Snapshot, accelerator: Accelerator, book: _Book) -> tuple[Decimal | None, Decimal | None]:
     """Provisioned and drawn IT kilowatts per accelerator: the server's nameplate share, and its usual load."""
     servers = [s for s in snapshot.servers.values() if s.accelerator_id == accelerator.id and s.power_kw is not None]
-    if not servers:
+    if servers:
+        server = min(servers, key=lambda s: (s.vendor != "NVIDIA", s.id))
+        nameplate = _kw(CONTEXT.divide(server.power_kw or Decimal(0), Decimal(server.accelerator_count)))
+        source = f"{server.name}: {server.power_kind} {plain(server.power_kw or Decimal(0))} kW"
+    elif accelerator.thermal_design_power_w is not None:
+        design_kw = accelerator.thermal_design_power_w * SERVER_OVER_ACCELERATORS / WATTS_PER_KILOWATT
+        nameplate = quantity_from_float(design_kw)
+        source = f"design power x {SERVER_OVER_ACCELERATORS} (DGX servers over their accelerators)"
+    else:
         return None, None
-    server = min(servers, key=lambda s: (s.vendor != "NVIDIA", s.id))
-    nameplate = _kw_each(server)
-    note = f"{server.name}: {server.power_kind} {plain(server.power_kw or Decimal(0))} kW"
-    book.note("ownership.kw_per_accelerator", plain(nameplate), "kW", note)
-    drawn = CONTEXT.multiply(nameplate, Decimal(str(TRAINING_SHARE_OF_RATED)))
-    return nameplate, Money.unit(drawn, _CURRENCY).amount
+    book.note("ownership.kw_per_accelerator", plain(nameplate), "kW", source)
+    return nameplate, _kw(CONTEXT.multiply(nameplate, Decimal(str(TRAINING_SHARE_OF_RATED))))
 
 
-def _kw_each(server: Server) -> Decimal:
-    assert server.power_kw is not None
-    return Money.unit(CONTEXT.divide(server.power_kw, Decimal(server.accelerator_count)), _CURRENCY).amount
+def _kw(power: Decimal) -> Decimal:
+    return quantity(power)

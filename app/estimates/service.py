@@ -8,6 +8,7 @@ from typing import Any
 from app.catalog.snapshot import Snapshot
 from app.engine.version import ENGINE_VERSION
 from app.estimates.bill import Run
+from app.estimates.comparisons import lifetime
 from app.estimates.errors import infeasible, refused_field
 from app.estimates.evidence import nearest_measurements
 from app.estimates.item_runs import run_item
@@ -213,6 +214,7 @@ def _content(items: list[dict[str, Any]], terms: PricedTerms) -> dict[str, Any]:
         "items": items,
         "totals": totals,
         "completeness": completeness,
+        "lifetime": lifetime(items, terms),
         "currency": terms.currency,
         "as_of": terms.as_of.isoformat(),
         "fx": terms.fx_json(

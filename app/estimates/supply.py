@@ -194,7 +194,7 @@ def bought_as(offer: Offer, wanted: Sequence[PurchaseModel] | None) -> PurchaseM
     if wanted is None:
         return None if offer.indicative or offer.purchase_model == "spot" else ANY_PURCHASE
     for model in wanted:
-        if model.kind != offer.purchase_model:
+        if model.kind != offer.purchase_model or (offer.indicative and model.kind != "marketplace"):
             continue
         if model.term_months not in (None, offer.key.term_months or None):
             continue
