@@ -14,8 +14,8 @@ from app.pricing.money import plain
 
 # Words that do not make it another model: instruction tuning and how the provider runs it.
 _SAME_MODEL = frozenset(
-    ("meta", "instruct", "chat", "it", "turbo", "fast", "fp8", "fp4", "bf16", "hf", "versatile", "lite", "preview")
-    + ("specdec", "maas", "v1", "latest", "basic")
+    {"meta", "instruct", "chat", "it", "turbo", "fast", "fp8", "fp4", "bf16", "hf", "versatile", "lite"}
+    | {"preview", "specdec", "maas", "v1", "latest", "basic"}
 )
 _NAMES = re.compile(r"[a-z]+[0-9.]*|[0-9][0-9.]*[a-z]*")
 MOST_ROWS = 20
