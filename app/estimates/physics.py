@@ -1,6 +1,6 @@
 """The engine, asked once per workload and hardware: answers are remembered per engine version and calibration."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from app.engine.serving.fleet import most_concurrency
 from app.engine.serving.search import search_serving
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_training
+from app.engine.training.sweep import search_training_many
 from app.engine.workload import ServingPlanRequest, ServingWorkload, TrainingPlanRequest, TrainingWorkload
 from app.estimates.supply import Hardware
 
@@ -26,9 +27,38 @@ _serving: dict[str, ServingCalibration] = {}
 def train(
     snapshot: Snapshot, workload: TrainingWorkload, hardware: Hardware, accelerators: int, plan: TrainingPlanRequest
 ) -> TrainingResult | Infeasible:
-    """Best plan of a training workload on so many accelerators."""
+    """Best plan of a training workload on so many accelerators, every legal plan compared."""
     training_calibration(snapshot)
     return _train(snapshot.content_sha256, workload, hardware, accelerators, plan)
+
+
+def sweep(
+    snapshot: Snapshot,
+    workload: TrainingWorkload,
+    machines: Sequence[tuple[Hardware, int]],
+    plan: TrainingPlanRequest,
+) -> list[TrainingResult | Infeasible]:
+    """Good plans on many machines at once, by the engine's coarse pass and its neighbours.
+
+    Kept apart from :func:`train`: which of the two answers a request depends on the request alone, never on what was
+    asked before, so that the same request gives the same bytes in every process.
+    """
+    calibration = training_calibration(snapshot)
+    keys = [(snapshot.content_sha256, workload, plan, hardware.key, count) for hardware, count in machines]
+    known = {key: _swept[key] for key in keys if key in _swept}
+    missing = {key: pair for key, pair in zip(keys, machines, strict=True) if key not in known}
+    if missing:
+        clusters = [hardware.cluster(count) for hardware, count in missing.values()]
+        found = dict(zip(missing, search_training_many(workload, clusters, plan, calibration), strict=True))
+        while len(_swept) + len(found) > REMEMBERED and _swept:
+            _swept.pop(next(iter(_swept)), None)
+        _swept.update(found)
+        known.update(found)
+    return [known[key] for key in keys]
+
+
+SweepKey = tuple[str, TrainingWorkload, TrainingPlanRequest, str, int]
+_swept: dict[SweepKey, TrainingResult | Infeasible] = {}
 
 
 def training_calibration(snapshot: Snapshot) -> TrainingCalibration:

@@ -15,6 +15,9 @@ SECONDS_PER_HOUR = 3600.0
 # Bytes of state per parameter: BF16 weights and gradients, FP32 master weights and two Adam moments (Rajbhandari et
 # al. 2020, ZeRO, section 3.1); an adapter keeps the base model only.
 TRAINED_STATE_BYTES = 16.0
+# The least state of mixed-precision Adam: BF16 weights as the only copy beside two FP32 moments and FP32 master weights
+# sharded away are still twelve bytes a parameter over the whole cluster.
+LEAST_STATE_BYTES = 12.0
 # Six FLOPs per active parameter and token (Kaplan et al. 2020), four where the base is frozen.
 FLOPS_FULL, FLOPS_FROZEN = 6.0, 4.0
 # Mid-range model FLOPs utilisation of published runs (Narayanan et al. 2021; Grattafiori et al. 2024: 0.38 to 0.43).
@@ -34,6 +37,14 @@ def smallest_holding(workload: TrainingWorkload, accelerator: Accelerator) -> in
     else:
         per_parameter = TRAINED_STATE_BYTES
     return max(1, math.ceil(parameters * per_parameter / (STATE_SHARE * accelerator.memory_bytes)))
+
+
+def state_bytes_at_least(workload: TrainingWorkload) -> float:
+    """Bytes no plan can do without on the accelerators: weights, gradients and optimizer, nothing else [byte]."""
+    parameters = float(count_parameters(workload.transformer).total)
+    if workload.adapter is not None:
+        return parameters * FORMATS[workload.adapter.base_precision].bytes_per_element
+    return parameters * LEAST_STATE_BYTES
 
 
 def enough_for(workload: TrainingWorkload, accelerator: Accelerator, tokens: float, hours: float) -> int:

@@ -1,6 +1,7 @@
 """What can run: training of one item on every machine of its supply, as JSON that pricing can replay."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,11 +13,11 @@ from app.estimates.conditions import concurrency_choices, storage_of
 from app.estimates.errors import infeasible
 from app.estimates.job import TrainingSpec, training_spec
 from app.estimates.job_schemas import TrainingJob
-from app.estimates.physics import quantized, train
+from app.estimates.physics import quantized, sweep, train
 from app.estimates.run_level import RunLevel, run_level, scaled
 from app.estimates.runs import Found, Runs
 from app.estimates.schemas import Item
-from app.estimates.sizing import DEFAULT_HORIZON_HOURS, LARGEST_CLUSTER, counts_to_try
+from app.estimates.sizing import DEFAULT_HORIZON_HOURS, LARGEST_CLUSTER, counts_to_try, state_bytes_at_least
 from app.estimates.supply import SPOT, Hardware, Selection
 
 # From the first guess a cluster is doubled at most this often to fit or to keep the deadline.
@@ -45,10 +46,10 @@ def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str)
     )
     hours = item.constraints.deadline_hours or DEFAULT_HORIZON_HOURS
     sizes = 1 if item.supply.accelerators is None and item.objective in ("cost", "carbon") else MORE_SIZES
+    counts = {h.key: counts_to_try(spec.workload, h, work, hours, pinned, divisor, sizes) for h in selection.hardware}
+    search.look_ahead(selection.hardware, counts)
     for hardware in selection.hardware:
-        markets = selection.markets[hardware.key]
-        counts = counts_to_try(spec.workload, hardware, work, hours, pinned, divisor, sizes)
-        found, refusal = search.on(hardware, counts, markets)
+        found, refusal = search.on(hardware, counts[hardware.key], selection.markets[hardware.key])
         runs.extend(found)
         if refusal is not None and not found:
             refused[hardware.key] = refusal
@@ -88,6 +89,36 @@ class _Search:
     ) -> None:  # fmt: skip
         self.snapshot, self.item, self.job, self.spec = snapshot, item, job, spec
         self.storage, self.pinned = storage, pinned
+        # a few named machines are searched in full, the whole catalog in one sweep
+        self.in_full = item.supply.accelerators is not None or item.supply.offers is not None
+
+    def look_ahead(self, machines: Sequence[Hardware], counts: Mapping[str, Sequence[int]]) -> None:
+        """Ask the engine about the first sizes of all machines in one call; later questions find the answers."""
+        if self.in_full:
+            return
+        asked = [
+            (hardware, each)
+            for hardware in machines
+            for fleet in counts[hardware.key]
+            if self._hopeless(hardware, fleet) is None
+            for _, each in concurrency_choices(self.job.campaign, fleet)
+        ]
+        sweep(self.snapshot, self.spec.workload, asked, self.spec.plan)
+
+    def _hopeless(self, hardware: Hardware, fleet: int) -> Infeasible | None:
+        """What needs no engine to be refused: a network nobody states, or memory that cannot hold the bare state."""
+        if hardware.largest_count is not None and fleet > hardware.largest_count:
+            return _unknown_fabric(hardware, fleet)
+        if self.in_full or self.job.plan.cpu_offload:
+            return None
+        least = state_bytes_at_least(self.spec.workload)
+        missing = least - fleet * hardware.accelerator.memory_bytes
+        return _too_small(hardware, fleet, least, missing) if missing > 0 else None
+
+    def _plan(self, hardware: Hardware, accelerators: int) -> TrainingResult | Infeasible:
+        if self.in_full:
+            return train(self.snapshot, self.spec.workload, hardware, accelerators, self.spec.plan)
+        return sweep(self.snapshot, self.spec.workload, [(hardware, accelerators)], self.spec.plan)[0]
 
     def on(
         self, hardware: Hardware, counts: list[int], markets: tuple[str, ...]
@@ -114,12 +145,12 @@ class _Search:
 
     def _at(self, hardware: Hardware, fleet: int, markets: tuple[str, ...]) -> list[Found] | Infeasible:
         """Runs on a fleet of one size, with as many at a time, up to what was asked for, as finish first."""
-        if hardware.largest_count is not None and fleet > hardware.largest_count:
-            return _unknown_fabric(hardware, fleet)
-        refusal: Infeasible | None = None
+        refusal = self._hopeless(hardware, fleet)
+        if refusal is not None:
+            return refusal
         best: dict[str, Found] = {}
         for runs_at_once, each in concurrency_choices(self.job.campaign, fleet):
-            result = train(self.snapshot, self.spec.workload, hardware, each, self.spec.plan)
+            result = self._plan(hardware, each)
             if isinstance(result, Infeasible):
                 refusal = result
                 continue
@@ -242,6 +273,17 @@ def _unknown_fabric(hardware: Hardware, count: int) -> Infeasible:
         f"server or scale-up domain ({largest} accelerators), not {count}. State supply.network to go beyond",
         numbers={"largest_count": float(largest), "accelerators": float(count)},
         nearest={"accelerator_count": largest},
+    )
+
+
+def _too_small(hardware: Hardware, fleet: int, least: float, missing: float) -> Infeasible:
+    enough = math.ceil(least / hardware.accelerator.memory_bytes)
+    return Infeasible(
+        rule="memory",
+        message=f"the bare training state takes {least:.4g} bytes; {fleet} x {hardware.accelerator.id} have "
+        f"{fleet * hardware.accelerator.memory_bytes:.4g}: {missing:.4g} bytes are missing",
+        numbers={"missing_bytes": missing, "needed_bytes": least},
+        nearest={"accelerator_count": enough},
     )
 
 

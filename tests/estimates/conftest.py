@@ -40,8 +40,11 @@ def snapshot(seeded_database: Database) -> Snapshot:
 def seeded_client(seeded_database: Database) -> Iterator[TestClient]:
     """An HTTP client over the seeded catalog; estimates write nothing, so one serves all tests."""
     clock = ManualClock(datetime(2026, 11, 30, 12, 0, tzinfo=UTC))
-    app = create_app(Settings(database_url=str(seeded_database.url), log_level="CRITICAL"), clock=clock)
-    with TestClient(app, raise_server_exceptions=False) as opened:
+    settings = Settings(
+        database_url=str(seeded_database.url), log_level="CRITICAL", loopback_hosts=("127.0.0.1", "testserver")
+    )
+    app = create_app(settings, clock=clock)
+    with TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False) as opened:
         yield opened
 
 
