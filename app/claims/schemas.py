@@ -1,7 +1,7 @@
 """Bodies of ``POST /v1/claims`` and ``POST /v1/comparisons`` (API contract B and C)."""
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -83,11 +83,9 @@ class ComparedSupply(Supply):
     precision: Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "int8", "int4", "mxfp4"] | None = None
 
     def plain(self) -> Supply:
-        """The supply alone."""
-        return Supply.model_validate({k: v for k, v in self._stated().items() if k not in ("name", "precision")})
-
-    def _stated(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
+        """The supply alone, with what was stated."""
+        stated = {n: getattr(self, n) for n in self.model_fields_set if n not in ("name", "precision")}
+        return Supply().model_copy(update=stated)
 
 
 class ComparisonRequest(Schema):
@@ -96,7 +94,7 @@ class ComparisonRequest(Schema):
     job: Job
     supplies: list[ComparedSupply] = Field(min_length=1, max_length=MOST_SUPPLIES)
     accelerator_count: AcceleratorCount | None = None
-    scaling: bool = True
+    scaling: Literal["none", "coarse", "full"] = "coarse"
     largest_cluster: Annotated[Count, Field(ge=1, le=MOST_ACCELERATORS)] = 16_384
     terms: Terms = Terms()
     as_of: date | None = None

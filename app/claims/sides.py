@@ -1,7 +1,7 @@
 """One side of a claim: what a metric is for one job on one supply, with where it comes from."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -216,7 +216,7 @@ def _money(world: World, metric: Metric, item: Item) -> Reading:
     sellers: dict[str, Figure] = {}
     first: Reading | None = None
     assert metric.read is not None
-    for option in options:
+    for option in signable(options):
         band = metric.read(option)
         if band is None:
             continue
@@ -227,6 +227,12 @@ def _money(world: World, metric: Metric, item: Item) -> Reading:
     if first is None:
         return Reading(figure=None, why="the catalog holds no current price for this supply")
     return Reading(figure=first.figure, run=first.run, option=first.option, sellers=sellers, evidence=first.evidence)
+
+
+def signable(options: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Options a provider would sign; market indications only where there is nothing else."""
+    firm = [option for option in options if not option["offer"].get("indicative")]
+    return firm or options
 
 
 def _price_row(option: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -34,6 +34,11 @@ class Physical:
         return self.found[0].complete() if self.found else None
 
     @property
+    def fastest_hours(self) -> float | None:
+        """Calendar time of the fastest training run [h]."""
+        return float(self.found[0].light["duration_hours"]["p50"]) if self.found else None
+
+    @property
     def fewest(self) -> int | None:
         """Accelerators of the smallest run."""
         return min((int(run.light["accelerators"]) for run in self.found), default=None)

@@ -53,15 +53,15 @@ class ScalingPoint:
         return shown
 
 
-def sizes(hardware: Hardware, largest: int = LARGEST_CLUSTER) -> list[int]:
-    """One server, then doublings up to the largest cluster."""
+def sizes(hardware: Hardware, largest: int = LARGEST_CLUSTER, step: int = 2) -> list[int]:
+    """One server, then by the step up to the largest cluster, which is always one of them."""
     count = hardware.accelerator.accelerators_per_node
     most = min(largest, hardware.largest_count or largest)
     found = []
-    while count <= most:
+    while count < most:
         found.append(count)
-        count *= 2
-    return found
+        count *= step
+    return [*found, most]
 
 
 def curve(

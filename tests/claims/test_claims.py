@@ -19,7 +19,7 @@ def test_a_prediction_is_the_ratio_of_its_sides_and_moves_with_the_claim(judge_o
     assert band["p10"] < band["p50"] < band["p90"]
     expected = row["candidate"]["value"]["p50"] / row["baseline"]["value"]["p50"]
     assert band["p50"] == pytest.approx(expected, rel=1e-4)
-    assert row["shared_error"] == pytest.approx(0.30)
+    assert row["shared_error"] == pytest.approx(0.25)
     assert hours(judge_one, relation="ratio", low=0.0, high=band["p10"] * 0.9)["verdict"] == "contradicted"
     assert hours(judge_one, relation="ratio", low=0.0, high=band["p50"] * 0.97)["verdict"] == "optimistic"
     assert hours(judge_one, relation="ratio", low=band["p90"] * 1.1, high=9.0)["verdict"] == "pessimistic"
