@@ -10,6 +10,8 @@ from fastapi import Depends, FastAPI
 from app import __version__
 from app.access.authentication import Authenticator
 from app.engine.version import ENGINE_VERSION
+from app.events.egress import Egress
+from app.events.worker import EventWorker
 from app.foundation.clock import Clock, SystemClock
 from app.foundation.database import Database
 from app.foundation.health import router as health_router
@@ -35,9 +37,14 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         )
         application.state.database = database
         application.state.authenticator = Authenticator(settings, database, application.state.clock)
+        worker = EventWorker(database, application.state.clock, signing_key=settings.signing_key, egress=Egress())
+        application.state.event_worker = worker
+        if settings.background_work:
+            worker.start()
         try:
             yield
         finally:
+            await worker.stop()
             database.close()
 
     application = FastAPI(

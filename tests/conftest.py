@@ -101,7 +101,9 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def settings(database_url: str) -> Settings:
-    return Settings(database_url=database_url, log_level="ERROR", loopback_hosts=("127.0.0.1", "testserver"))
+    return Settings(
+        database_url=database_url, log_level="ERROR", background_work=False, loopback_hosts=("127.0.0.1", "testserver")
+    )
 
 
 @pytest.fixture

@@ -30,6 +30,8 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=2_000_000, ge=1_000)
     max_upload_bytes: int = Field(default=50_000_000, ge=1_000)
     write_queue_limit: int = Field(default=1_000, ge=1)
+    # Whether this process numbers events and sends webhooks, beside answering requests.
+    background_work: bool = True
     read_threads: int = Field(default=4, ge=1, le=64)
     rate_limit_per_minute: int = Field(default=600, ge=1)
 

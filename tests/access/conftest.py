@@ -51,6 +51,7 @@ def guarded_settings(database_url: str) -> Settings:
     return Settings(
         database_url=database_url,
         log_level="ERROR",
+        background_work=False,
         host="0.0.0.0",
         secret=SecretStr("a secret of the tests"),
         peppers=SecretStr(PEPPERS),
