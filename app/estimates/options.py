@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from app.catalog.offers import Offer
 from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
 from app.estimates.bill import Run
@@ -15,7 +16,7 @@ from app.estimates.costs import QUANTILES, Cost, mixed_cost, owned_bill, rented_
 from app.estimates.errors import infeasible
 from app.estimates.option_json import option_json
 from app.estimates.ownership import OwnedCost, owned_cost
-from app.estimates.purchase import HourlyPrice, hourly_price, paid_hours, sold_units
+from app.estimates.purchase import HourlyPrice, booked, hourly_price, paid_hours, sold_units
 from app.estimates.ranking import Standing, best_of_each, sort_key
 from app.estimates.schemas import Item, PurchaseModel
 from app.estimates.serving_costs import CommittedBase, unit_hours_by_the_hour, units_by_hour
@@ -180,8 +181,15 @@ NO_RATE = "no exchange rate into the currency of the terms on that day"
 def _priced_currency(snapshot: Snapshot, choice: Choice, terms: PricedTerms) -> str:
     """The currency a price is known in that cannot be converted."""
     assert choice.candidate.offer is not None
-    price = hourly_price(snapshot, choice.candidate.offer, terms.as_of)
-    return price.row.currency if isinstance(price, HourlyPrice) else terms.currency
+    price = _offered(snapshot, choice.candidate.offer, terms)
+    known = price.currencies if isinstance(price, HourlyPrice) else ()
+    return next((currency for currency in known if not terms.has_rate(currency)), terms.currency)
+
+
+def _offered(snapshot: Snapshot, offer: Offer, terms: PricedTerms) -> HourlyPrice | Unpriced:
+    """The offer's price on the day, the tenant's book applied."""
+    answer = hourly_price(snapshot, offer, terms.as_of)
+    return booked(answer, snapshot, offer, terms.book, terms.as_of)
 
 
 def _price(
@@ -196,9 +204,11 @@ def _price(
         if accelerator.id not in owned:
             owned[accelerator.id] = owned_cost(snapshot, accelerator, item.supply.ownership, terms)
         return owned[accelerator.id]
-    price = hourly_price(snapshot, candidate.offer, terms.as_of)
-    if isinstance(price, HourlyPrice) and not terms.has_rate(price.row.currency):
-        return Unpriced(outcome="unknown_price", reason=NO_RATE, missing=(f"{price.row.currency}/{terms.currency}",))
+    price = _offered(snapshot, candidate.offer, terms)
+    if isinstance(price, HourlyPrice):
+        lacking = tuple(f"{c}/{terms.currency}" for c in price.currencies if not terms.has_rate(c))
+        if lacking:
+            return Unpriced(outcome="unknown_price", reason=NO_RATE, missing=lacking)
     return price
 
 
@@ -249,7 +259,7 @@ def _machine(price: HourlyPrice) -> tuple[object, ...]:
 def _hourly_rate(price: HourlyPrice | OwnedCost | Unpriced, terms: PricedTerms) -> Decimal | None:
     """One sold unit or owned accelerator for an hour, in the terms' currency, before discounts and markup."""
     if isinstance(price, HourlyPrice):
-        return CONTEXT.multiply(price.net.amount, terms.factor(price.row.currency))
+        return CONTEXT.multiply(price.net.amount, terms.factor(price.net.currency))
     return price.hour.per_accelerator_hour.amount if isinstance(price, OwnedCost) else None
 
 

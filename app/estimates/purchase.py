@@ -1,12 +1,13 @@
 """What a sold unit costs per hour under an offer, and for how long one has to pay it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
 from app.catalog.offers import Offer, PriceRow
+from app.catalog.pricebooks import PriceBook, contracted_price
 from app.catalog.resolve import Outcome, Resolution, resolve_price
 from app.catalog.snapshot import Snapshot
 from app.estimates.schemas import PurchaseModel
@@ -26,7 +27,7 @@ class HourlyPrice:
     Parameters
     ----------
     listed : Money
-        List price in its own currency; where only a contracted price is known, that one.
+        List price in its own currency; where only a contracted price is known, that one (``row`` None: from a book).
     contracted : PriceBookRule or None
         The contracted price that beats the list.
     period_hours : Decimal or None
@@ -35,7 +36,7 @@ class HourlyPrice:
 
     offer: Offer
     resolution: Resolution
-    row: PriceRow
+    row: PriceRow | None
     listed: Money
     contracted: PriceBookRule | None
     period_hours: Decimal | None
@@ -46,23 +47,34 @@ class HourlyPrice:
         rule = self.contracted
         return rule.unit_price if rule is not None and rule.unit_price is not None else self.listed
 
+    @property
+    def currencies(self) -> tuple[str, ...]:
+        """Currencies that must convert into the terms' own."""
+        return tuple(sorted({self.listed.currency, self.net.currency}))
+
     def evidence(self) -> dict[str, object]:
         """The dated row behind the figure, for a line."""
-        resolution, row = self.resolution, self.row
+        offer, resolution, row = self.offer, self.resolution, self.row
+        shown: dict[str, object] = {
+            "offer_id": offer.id,
+            "rule": self.contracted.source if self.contracted else resolution.rule,
+            "sold_unit": offer.sold_unit,
+            "accelerators_per_sold_unit": offer.accelerator_count,
+        }
+        if row is None:
+            return {**shown, "price_id": None, "stale": False, "source": shown["rule"]}
         return {
-            "offer_id": self.offer.id,
+            **shown,
             "price_id": row.id,
             "kind": row.kind,
-            "rule": resolution.rule,
             "native_price": Money.unit(row.amount, row.currency).as_json(),
             "price_unit": row.price_unit,
-            "sold_unit": self.offer.sold_unit,
-            "accelerators_per_sold_unit": self.offer.accelerator_count,
             "valid_from": row.valid_from.isoformat(),
             "observed_on": row.observed_on.isoformat() if row.observed_on else None,
             "age_days": resolution.age_days,
             "max_age_days": resolution.max_age_days,
-            "stale": resolution.stale,
+            # a contract holds whatever the age of the list price beside it
+            "stale": resolution.stale and self.contracted is None,
             "source": row.source.citation,
             "confidence": row.confidence,
             "lost": [{"price_id": x.row.id, "reason": x.reason} for x in resolution.lost[:5]],
@@ -94,6 +106,31 @@ def hourly_price(snapshot: Snapshot, offer: Offer, as_of: date) -> PriceAnswer:
     if answer is None:
         answer = known[offer.id] = _resolve(snapshot, offer, as_of)
     return answer
+
+
+def booked(answer: PriceAnswer, snapshot: Snapshot, offer: Offer, book: PriceBook | None, as_of: date) -> PriceAnswer:
+    """The answer with a price book applied: a fixed contract stands even where no list price is known."""
+    if book is None:
+        return answer
+    listed = answer.listed if isinstance(answer, HourlyPrice) else None
+    amount, currency = (listed.amount, listed.currency) if listed else (None, None)
+    found = contracted_price([book], offer, amount, currency, as_of)
+    if found is None:
+        return answer
+    source = found.source if found.rule.contract is None else f"{found.source} ({found.rule.contract})"
+    contracted = Money.unit(found.contracted_unit_price, found.currency)
+    rule = PriceBookRule(source=source, unit_price=contracted)
+    if isinstance(answer, HourlyPrice):
+        return replace(answer, contracted=rule)
+    months = Decimal(offer.key.term_months)
+    return HourlyPrice(
+        offer=offer,
+        resolution=resolve_price(snapshot, offer, as_of),
+        row=None,
+        listed=contracted,
+        contracted=rule,
+        period_hours=months * HOURS_PER_MONTH if months else None,
+    )
 
 
 def _resolve(snapshot: Snapshot, offer: Offer, as_of: date) -> PriceAnswer:

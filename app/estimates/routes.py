@@ -4,12 +4,15 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Depends, Request
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
 from app.access.principal import Principal
 from app.catalog import service as catalog
+from app.catalog.pricebooks import PriceBook
+from app.catalog.snapshot import Snapshot
 from app.estimates import service
 from app.estimates.schemas import EstimateRequest, SensitivityRequest
 
@@ -29,11 +32,10 @@ async def create_estimate(
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Compute options for every item, ranked over the catalog. Nothing is persisted."""
-    state = request.app.state
     asked = service.with_tenant_defaults(body, principal.default_currency)
-    snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, asked.catalog_revision))
-    today = state.clock.now().date()
-    estimate = await run_in_threadpool(service.estimate, snapshot, asked, today)
+    snapshot, book = await _look_up(request, asked, principal.tenant_id)
+    today = request.app.state.clock.now().date()
+    estimate = await run_in_threadpool(service.estimate, snapshot, asked, today, book)
     return Response(orjson.dumps(estimate.as_json()), media_type="application/json")
 
 
@@ -50,9 +52,19 @@ async def create_sensitivity(
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Vary every uncertain input of the recommended options, one at a time and all at once. Nothing is persisted."""
-    state = request.app.state
     asked = service.with_tenant_defaults(body, principal.default_currency)
-    snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, asked.catalog_revision))
-    today = state.clock.now().date()
-    answer = await run_in_threadpool(service.study, snapshot, asked, today, body.samples)
+    snapshot, book = await _look_up(request, asked, principal.tenant_id)
+    today = request.app.state.clock.now().date()
+    answer = await run_in_threadpool(service.study, snapshot, asked, today, body.samples, book)
     return Response(orjson.dumps(answer), media_type="application/json")
+
+
+async def _look_up(request: Request, asked: EstimateRequest, tenant: str) -> tuple[Snapshot, PriceBook | None]:
+    """The catalog revision and the tenant's price book that a request names, in one read."""
+
+    def read(connection: Connection) -> tuple[Snapshot, PriceBook | None]:
+        book = service.price_book_of(connection, tenant, asked)
+        return catalog.snapshot(connection, asked.catalog_revision), book
+
+    found: tuple[Snapshot, PriceBook | None] = await request.app.state.database.read(read, tenant=tenant)
+    return found

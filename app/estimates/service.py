@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from sqlalchemy import Connection
+
+from app.catalog import service as catalog
+from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.engine.version import ENGINE_VERSION
 from app.estimates.bill import Run
@@ -72,7 +76,7 @@ class Estimate:
         return {"spec": self.spec, **self.content, "pins": self.pins}
 
 
-def estimate(snapshot: Snapshot, request: EstimateRequest, today: date) -> Estimate:
+def estimate(snapshot: Snapshot, request: EstimateRequest, today: date, book: PriceBook | None = None) -> Estimate:
     """Run every item and price its options.
 
     Parameters
@@ -81,6 +85,8 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date) -> Estim
         The catalog revision the request asked for.
     today : date
         The day prices are taken at when the request names none.
+    book : PriceBook or None
+        What ``terms.price_book`` names, from :func:`price_book_of`.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date) -> Estim
         ``validation-failed``, ``infeasible-spec``, ``fx-unavailable``, ``as-of-out-of-range``.
     """
     as_of = price_day(request, today)
-    terms = priced_terms(snapshot, request.terms, as_of)
+    terms = priced_terms(snapshot, request.terms, as_of, book)
     outputs: list[dict[str, Any]] = []
     items: list[dict[str, Any]] = []
     for i, item in enumerate(request.items):
@@ -102,20 +108,28 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date) -> Estim
         spec=request.model_dump(mode="json"),
         engine_outputs={"engine_version": ENGINE_VERSION, "items": outputs},
         content=_content(items, terms),
-        pins=_pins(snapshot, request, as_of),
+        pins=_pins(snapshot, request, terms),
     )
 
 
-def study(snapshot: Snapshot, request: EstimateRequest, today: date, samples: int = SAMPLES) -> dict[str, Any]:
+def study(
+    snapshot: Snapshot,
+    request: EstimateRequest,
+    today: date,
+    samples: int = SAMPLES,
+    book: PriceBook | None = None,
+) -> dict[str, Any]:
     """What moves the totals of the recommended options, and how likely deadline and budget are kept.
 
     Parameters
     ----------
     samples : int
         Rows of each base matrix of the global study; a power of two.
+    book : PriceBook or None
+        As for :func:`estimate`.
     """
-    answer = estimate(snapshot, request, today)
-    terms = priced_terms(snapshot, request.terms, price_day(request, today))
+    answer = estimate(snapshot, request, today, book)
+    terms = priced_terms(snapshot, request.terms, price_day(request, today), book)
     rows = []
     for item, shown in zip(request.items, answer.content["items"], strict=True):
         budget = item.constraints.budget
@@ -138,7 +152,11 @@ def study(snapshot: Snapshot, request: EstimateRequest, today: date, samples: in
 
 
 def price(
-    snapshot: Snapshot, request: EstimateRequest, engine_outputs: Mapping[str, Any], today: date
+    snapshot: Snapshot,
+    request: EstimateRequest,
+    engine_outputs: Mapping[str, Any],
+    today: date,
+    book: PriceBook | None = None,
 ) -> Mapping[str, Any]:
     """Price stored engine outputs again, without the engine; the same inputs give the same bytes.
 
@@ -147,7 +165,7 @@ def price(
     engine_outputs : mapping
         ``Estimate.engine_outputs`` as stored.
     """
-    terms = priced_terms(snapshot, request.terms, price_day(request, today))
+    terms = priced_terms(snapshot, request.terms, price_day(request, today), book)
     stored = {output["id"]: output for output in engine_outputs["items"]}
     items = []
     for i, item in enumerate(request.items):
@@ -155,6 +173,19 @@ def price(
         selection = _selected(snapshot, item, at)
         items.append(price_item(snapshot, item, stored[item.id], selection, terms, at, _whole))
     return _content(items, terms)
+
+
+def price_book_of(
+    connection: Connection, tenant_id: str, request: EstimateRequest, version: int | None = None
+) -> PriceBook | None:
+    """The tenant's price book that the terms name, in its newest version or a pinned one; None where they name none."""
+    name = request.terms.price_book
+    if name is None:
+        return None
+    try:
+        return catalog.find_price_book(connection, tenant_id, name, version)
+    except Problem:
+        return None
 
 
 def with_tenant_defaults(request: EstimateRequest, default_currency: str) -> EstimateRequest:
@@ -224,13 +255,19 @@ def _content(items: list[dict[str, Any]], terms: PricedTerms) -> dict[str, Any]:
     }
 
 
-def _pins(snapshot: Snapshot, request: EstimateRequest, as_of: date) -> dict[str, Any]:
+def _pins(snapshot: Snapshot, request: EstimateRequest, terms: PricedTerms) -> dict[str, Any]:
+    """Everything the figures depend on."""
+    book, tax = terms.book, next(iter(terms.taxes), None)
+    fixing = max((f.fixed_on for f in snapshot.fx.fixings if f.fixed_on <= terms.as_of), default=None)
     return {
         "catalog_revision": snapshot.revision_id,
         "catalog_revision_number": snapshot.number,
         "catalog_content_sha256": snapshot.content_sha256,
         "engine_version": ENGINE_VERSION,
-        "as_of": as_of.isoformat(),
+        "as_of": terms.as_of.isoformat(),
+        "price_book_version": f"{book.id}@v{book.version}" if book else None,
+        "fx_snapshot": fixing.isoformat() if fixing else None,
+        "tax_rules_version": f"{tax.jurisdiction}@{tax.valid_from}" if tax else None,
         "rounding_policy": request.terms.rounding_policy,
         "schema_version": SCHEMA_VERSION,
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.estimates.errors import refused_field
 from app.estimates.schemas import Terms
@@ -32,6 +33,7 @@ class PricedTerms:
     policy: RoundingPolicy
     taxes: tuple[TaxRule, ...]
     tax_region: str | None
+    book: PriceBook | None = None
     _conversions: dict[str, Conversion] = field(default_factory=dict)
 
     def conversion(self, currency: str) -> Conversion:
@@ -92,13 +94,24 @@ class PricedTerms:
             method=f"cross via {rate.via}" if rate.via else "direct",
         )
 
-    def price(self, listed: Money, quantity: Decimal, book: PriceBookRule | None) -> tuple[Waterfall, Money | None]:
-        """The waterfall of a list price in the terms' currency, and the native net unit price if that differs."""
-        rate = self.conversion(listed.currency)
-        in_terms = waterfall(rate.convert_unit(listed), quantity, self._adjustments(_in(rate, book)))
-        if rate.method == "identity":
+    def price(self, listed: Money, quantity: Decimal, rule: PriceBookRule | None) -> tuple[Waterfall, Money | None]:
+        """The waterfall of a list price in the terms' currency, and the native net unit price if that differs.
+
+        A contract in another currency than the list price is what is paid, so the native price is the contract's.
+        """
+        own = rule.unit_price if rule is not None else None
+        in_terms = waterfall(self.converted(listed), quantity, self._adjustments(self._in_terms(rule)))
+        paid = listed if own is None else own
+        if paid.currency == self.currency:
             return in_terms, None
-        return in_terms, waterfall(listed, quantity, self._adjustments(book)).net_unit_price
+        if own is not None and own.currency != listed.currency:
+            return in_terms, waterfall(own, quantity, self._adjustments(None)).net_unit_price
+        return in_terms, waterfall(listed, quantity, self._adjustments(rule)).net_unit_price
+
+    def _in_terms(self, rule: PriceBookRule | None) -> PriceBookRule | None:
+        if rule is None or rule.unit_price is None:
+            return rule
+        return PriceBookRule(source=rule.source, unit_price=self.converted(rule.unit_price))
 
     def _adjustments(self, book: PriceBookRule | None) -> Adjustments:
         return Adjustments(
@@ -114,21 +127,15 @@ class PricedTerms:
         return [self.conversion(currency).as_json() for currency in sorted(set(currencies) - {self.currency})]
 
 
-def _in(rate: Conversion, book: PriceBookRule | None) -> PriceBookRule | None:
-    if book is None or rate.method == "identity":
-        return book
-    return PriceBookRule(
-        source=book.source,
-        unit_price=rate.convert_unit(book.unit_price) if book.unit_price else None,
-        percent_off=book.percent_off,
-        floor=rate.convert_unit(book.floor) if book.floor else None,
-        cap=rate.convert_unit(book.cap) if book.cap else None,
-    )
+def priced_terms(snapshot: Snapshot, terms: Terms, as_of: date, book: PriceBook | None = None) -> PricedTerms:
+    """Look up what the terms name; the price book, which is a tenant's own, comes as a value.
 
-
-def priced_terms(snapshot: Snapshot, terms: Terms, as_of: date) -> PricedTerms:
-    """Look up what the terms name."""
-    if terms.price_book is not None:
+    Raises
+    ------
+    Problem
+        ``validation-failed`` where the named book was not found or does not hold on the day.
+    """
+    if terms.price_book is not None and (book is None or not book.covers(as_of)):
         raise refused_field(
             "/terms/price_book",
             "unknown_price_book",
@@ -144,6 +151,7 @@ def priced_terms(snapshot: Snapshot, terms: Terms, as_of: date) -> PricedTerms:
         policy=POLICIES[terms.rounding_policy],
         taxes=_taxes(snapshot, terms.tax_region, as_of),
         tax_region=terms.tax_region,
+        book=book if terms.price_book is not None else None,
     )
 
 
