@@ -14,7 +14,8 @@ from app.engine.hardware import Cluster
 from app.engine.outcome import Infeasible
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.plans import PlanArrays, concatenate
-from app.engine.training.search import Problem, memory_arrays, problem_of, rank_plans, search_training, times_of
+from app.engine.training.problem import Problem, memory_arrays, problem_of, times_of
+from app.engine.training.search import rank_plans, search_training
 from app.engine.training.sweep import search_training_many
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
 

@@ -25,7 +25,6 @@ SPREADS = {
     "sync_free": 0.8,
     "moe_year": 0.2,
     "compiled": 0.3,
-    "immature": 0.08,
     "power": 0.2,
     "late_kernels": 0.4,
 }
@@ -46,7 +45,12 @@ LOOSE = {
     "quantize": 1.5,
 }
 # whether a family overlaps tensor-parallel traffic at all is a feature it has or has not
-OWN_SPREADS = {"tensor_exposed/family": 0.6, "host_moe_s/moe_year": 0.3, "expert_share/family": 0.3}
+OWN_SPREADS = {
+    "tensor_exposed/family": 0.6,
+    "host_moe_s/moe_year": 0.3,
+    "expert_share/family": 0.3,
+    "slowdown/family": 0.3,
+}
 # residuals beyond this count linearly, not squared (log scale: 8 %)
 ROBUST_SCALE = 0.08
 # weight of a row: its source's rows to this power (1 would let a source of one row outweigh two hundred)

@@ -13,9 +13,10 @@ from app.engine.training.hardware_arrays import Hardware
 from app.engine.training.layer import layer_times
 from app.engine.training.memory import Formats
 from app.engine.training.plans import PlanArrays, concatenate
-from app.engine.training.search import Problem, problem_of, rank_plans
+from app.engine.training.problem import Problem
 from app.engine.training.step import Job, StepTimes, step_times
 from benchmarks.training.rows import Row
+from benchmarks.training.stated import rank_row
 
 Array = NDArray[np.float64]
 
@@ -96,10 +97,14 @@ def resolve_plans(
     problems: list[Problem | Infeasible] = []
     plans: list[PlanArrays | None] = []
     for row in rows:
-        problem = problem_of(row.workload, row.cluster, row.request, calibration)
-        ranking = problem if isinstance(problem, Infeasible) else rank_plans(problem)
-        problems.append(problem if isinstance(problem, Infeasible) or not isinstance(ranking, Infeasible) else ranking)
-        plans.append(None if isinstance(ranking, Infeasible) else ranking.plans.take(np.array([ranking.best])))
+        found = rank_row(row, calibration)
+        if isinstance(found, Infeasible):
+            problems.append(found)
+            plans.append(None)
+        else:
+            problem, ranking, _ = found
+            problems.append(problem)
+            plans.append(ranking.plans.take(np.array([ranking.best])))
     return problems, plans
 
 

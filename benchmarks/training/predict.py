@@ -1,13 +1,14 @@
 """Predictions of rows: with the plan a row states, and with the plan the engine would choose."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.engine.outcome import Infeasible, TrainingResult
 from app.engine.training.calibration import TrainingCalibration
-from app.engine.training.search import search_training
+from app.engine.training.search import search_problem, search_training
 from app.engine.workload import TrainingPlanRequest
 from benchmarks.training.rows import Row
+from benchmarks.training.stated import rank_row
 
 # a searched plan that claims more than this over the measurement has to say why
 CLAIM_LIMIT = 1.25
@@ -50,7 +51,9 @@ class Prediction:
 
 def predict(row: Row, calibration: TrainingCalibration) -> list[Prediction]:
     """Every figure of a row: throughput, hours, or both."""
-    stated = search_training(row.workload, row.cluster, row.request, calibration)
+    ranked = rank_row(row, calibration)
+    note = "" if isinstance(ranked, Infeasible) else ranked[2]
+    stated = ranked if isinstance(ranked, Infeasible) else search_problem(ranked[0])
     free = search_training(row.workload, row.cluster, TrainingPlanRequest(), calibration)
     figures: list[Prediction] = []
     count = row.cluster.accelerators
@@ -63,7 +66,7 @@ def predict(row: Row, calibration: TrainingCalibration) -> list[Prediction]:
     if not figures and row.wall_hours is not None:
         reason = "the row states a duration but no amount of work (tokens_total is null)"
         figures.append(_refusal(row, "wall_hours", row.wall_hours, reason))
-    return figures
+    return [replace(figure, assumed="; ".join(filter(None, (figure.assumed, note)))) for figure in figures]
 
 
 def _refusal(row: Row, metric: str, measured: float, reason: str) -> Prediction:

@@ -9,9 +9,10 @@ from typing import Any
 
 from app.catalog.shipped import accelerator_id_of, shipped_accelerators, shipped_models, unusable_models
 from app.engine.hardware import Accelerator, Cluster, Fabric
-from app.engine.training.calibration import FUSED_ATTENTION_YEAR
+from app.engine.training.calibration import FUSED_ATTENTION_YEAR, STACK_FAMILIES
 from app.engine.training.hardware_arrays import COMPILED_VENDORS, dense_peak
 from app.engine.workload import Adapter, Software, TrainingPlanRequest, TrainingWorkload
+from benchmarks.training.stack_words import row_text, source_text, stack_of
 
 METHODS = {
     "pretrain": "pretrain",
@@ -36,50 +37,6 @@ PRECISIONS = {
     "nvfp4": "nvfp4",
     "int8": "int8",
 }
-# words in a row's source, and failing that in its notes, that name its stack; first hit wins
-STACK_WORDS = (
-    ("simumax", "plain"),
-    ("megatron-deepspeed", "megatron-deepspeed"),
-    ("bigscience", "megatron-deepspeed"),
-    ("gpt-neox", "megatron-deepspeed"),
-    ("deepspeed", "deepspeed"),
-    ("colossalai", "deepspeed"),
-    ("colossal-ai", "deepspeed"),
-    ("maxtext", "maxtext"),
-    ("tpu-recipes", "maxtext"),
-    ("jax", "jax"),
-    ("levanter", "jax"),
-    ("paxml", "jax"),
-    ("palm", "jax"),
-    ("neuron", "neuron"),
-    ("neuronx", "neuron"),
-    ("habana", "habana"),
-    ("habanaai", "habana"),
-    ("gaudi", "habana"),
-    ("torchtitan", "torchtitan"),
-    ("automodel", "automodel"),
-    ("llm-foundry", "llm-foundry"),
-    ("llm foundry", "llm-foundry"),
-    ("mosaicml", "llm-foundry"),
-    ("internevo", "pytorch"),
-    ("internlm", "pytorch"),
-    ("nanotron", "pytorch"),
-    ("olmo", "pytorch"),
-    ("lit-gpt", "pytorch"),
-    ("litgpt", "pytorch"),
-    ("axolotl", "pytorch"),
-    ("torchtune", "pytorch"),
-    ("trl", "pytorch"),
-    ("metaseq", "fsdp"),
-    ("megatron-bridge", "megatron-bridge"),
-    ("mlperf", "mlperf"),
-    ("nemo", "nemo"),
-    ("megatron", "megatron"),
-    ("megatron-lm", "megatron"),
-    ("primus", "megatron"),
-    ("dgx cloud", "nemo"),
-    ("fsdp", "fsdp"),
-)
 # sequence length where a row states none: what pretraining benchmarks of the time used
 DEFAULT_SEQUENCE, OLD_DEFAULT_SEQUENCE = 4096, 2048
 # tokens in a global batch where a row states none (Llama 2 and 3 pretraining: 4 million)
@@ -88,6 +45,9 @@ DEFAULT_BATCH_TOKENS = 4_194_304
 SQUAD_TOKENS = 250.0
 # FP8 training reached the stacks with Transformer Engine 1.0
 FP8_YEAR = 2023.4
+# tokens to the target of MLPerf tasks whose rows state none: median of the calibration rows that state both minutes
+# (evaluations taken out) and tokens per second; GPT-3 1.09 to 1.21e9 over 11 rows, Llama 3.1 405B 2.4 to 2.7e9
+MLPERF_TOKENS = {"gpt3-175b": 1.11e9, "llama3.1-405b": 2.51e9}
 # Trainium layouts count NeuronCores; chips hold two (Trn1) or eight, in four logical ones (Trn2)
 CORES_PER_CHIP = {"trainium1": 2, "trainium2": 4}
 
@@ -125,24 +85,6 @@ class Row:
 def read_rows(path: Path) -> list[Mapping[str, Any]]:
     """Raw rows of a JSON Lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def _source_text(row: Mapping[str, Any]) -> str:
-    source = row.get("source") or {}
-    parts = [source.get(k) for k in ("title", "repo_or_site", "path", "version_or_date")]
-    return " ".join(str(p) for p in parts if p).lower()
-
-
-def _text(row: Mapping[str, Any]) -> str:
-    return f"{_source_text(row)} {row.get('notes') or ''}".lower()
-
-
-def _stack(row: Mapping[str, Any]) -> str | None:
-    for text in (_source_text(row), _text(row)):
-        for word, stack in STACK_WORDS:
-            if re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text):
-                return stack
-    return None
 
 
 def _year(row: Mapping[str, Any]) -> float | None:
@@ -204,7 +146,10 @@ def _request(row: Mapping[str, Any], accelerator: Accelerator, batch: int | None
         tensor = max(tensor // cores, 1)
     shard = plan.get("fsdp")
     sharding = "zero3" if shard and shard > 1 else None
-    if sharding == "zero3" and "shard_grad_op" in _text(row):
+    if sharding is None and plan.get("dp") and STACK_FAMILIES.get(stack_of(row) or "megatron") == "megatron":
+        # a stated data-parallel degree means replicated weights in these stacks
+        sharding = "zero1"
+    if sharding == "zero3" and "shard_grad_op" in row_text(row):
         sharding = "zero2"
     product = (tensor or 1) * (plan.get("pp") or 1) * (plan.get("cp") or 1)
     # a stated data degree that does not make up the accelerators counts something else (replicas net of experts)
@@ -217,7 +162,7 @@ def _request(row: Mapping[str, Any], accelerator: Accelerator, batch: int | None
     if micro is None and row.get("global_batch") is None and _micro_batches(row):
         # the batch is derived from the stated number of micro-batches, one sequence each
         micro = 1
-    if virtual is None and "1f1b" in _text(row) and "interleaved" not in _text(row):
+    if virtual is None and "1f1b" in row_text(row) and "interleaved" not in row_text(row):
         virtual = 1
     # compiled stacks shard the batch over every chip: a micro-batch that overfills it is another unit's
     compiled = accelerator.vendor in COMPILED_VENDORS
@@ -272,8 +217,8 @@ def row_of(row: Mapping[str, Any]) -> Row:
         precision=precision,
         moe_routing=row.get("moe_routing") if moe else None,
         mtp_layers=_mtp(row) if transformer.mtp_layers else 0,
-        software=Software(stack=_stack(row), released_year=year),
-        adapter=Adapter() if task in ("lora", "qlora") else None,
+        software=Software(stack=stack_of(row), released_year=year),
+        adapter=_adapter(accelerator, precision) if task in ("lora", "qlora") else None,
         document_tokens=_document(row, task),
     )
     cluster = Cluster(accelerator=accelerator, accelerators=count, fabric=_fabric(row, accelerator))
@@ -289,9 +234,15 @@ def _fabric(row: Mapping[str, Any], accelerator: Accelerator) -> Fabric | None:
     return Fabric(kind="infiniband", bytes_per_s_per_accelerator=share)
 
 
+def _adapter(accelerator: Accelerator, precision: str) -> Adapter:
+    """NVIDIA's stacks keep frozen weights in FP8 when they compute in FP8 or below; others keep 16 bits."""
+    low = accelerator.vendor == "NVIDIA" and precision in ("fp8", "mxfp8", "nvfp4")
+    return Adapter(base_precision="fp8" if low else "bf16")
+
+
 def _document(row: Mapping[str, Any], task: str) -> float | None:
     """NVIDIA's fine-tuning recipes pack SQuAD; MLPerf's long reports fill their sequences, others do not say."""
-    text = _text(row)
+    text = row_text(row)
     recipe = any(word in text for word in ("nemo", "megatron-bridge", "dgx cloud", "squad")) and "mlperf" not in text
     return SQUAD_TOKENS if task in ("sft", "lora") and recipe else None
 
@@ -341,9 +292,15 @@ def _measured(
         wall_hours=hours,
         evaluation_hours=float(found.group(1)) / 60.0 if found else 0.0,
         peak_bytes=float(peak.group(1)) * 2.0**30 if peak else None,
-        tokens_total=float(row["tokens_total"]) if row.get("tokens_total") else None,
+        tokens_total=_tokens(row),
         raw=row,
     )
+
+
+def _tokens(row: Mapping[str, Any]) -> float | None:
+    if row.get("tokens_total"):
+        return float(row["tokens_total"])
+    return MLPERF_TOKENS.get(row["model"]["family_key"]) if "mlperf" in source_text(row) else None
 
 
 def _hours(measured: Mapping[str, Any], count: int) -> float | None:

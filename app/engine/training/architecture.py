@@ -124,7 +124,7 @@ def _mixer_sums(group: LayerGroup, sums: dict[str, float], attention: list[tuple
             values = mixer.kv_heads * mixer.value_head_dim
             keys = mixer.kv_heads * mixer.head_dim
             out = mixer.heads * mixer.value_head_dim
-            window = float(mixer.window or np.inf)
+            window = float(mixer.window or (2 * mixer.selected_tokens if mixer.selected_tokens else np.inf))
             attention.append((count, float(mixer.heads), float(mixer.head_dim + mixer.value_head_dim), window))
         case LatentAttention() as mixer:
             head = mixer.qk_nope_head_dim + mixer.qk_rope_head_dim

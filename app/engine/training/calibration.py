@@ -30,10 +30,6 @@ FUSED_ATTENTION_YEAR = 2023.2
 # dropless mixture-of-experts layers without host synchronisation: Megatron-Core 0.16 and later, 2026
 SYNC_FREE_EXPERTS_YEAR = 2026.35
 
-# a stack takes about this long after a chip's release year to reach its pace on it (MLPerf rounds of H100: 610 tokens/s
-# in 2023, 816 at the end of 2024 on one job)
-MATURITY_YEARS = 2.0
-
 # a part holds its datasheet clock as far as its power budget lets it: watts per dense 16-bit FLOP/s, counted from the
 # H100 SXM's 700 W for 989 TFLOP/s
 POWER_ORIGIN_W_PER_FLOP_PER_S = 700.0 / 989.0e12
@@ -182,7 +178,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "quantize": ("all", "precision"),
     "permute": ("all", "moe_year"),
     "scan": ("all",),
-    "host_layer_s": ("all", "family", "year"),
+    "host_layer_s": ("all", "family"),
     "host_moe_s": ("all", "routing", "sync_free", "moe_year", "compiled"),
     "tensor_exposed": ("all", "family"),
     "context_exposed": ("all",),
@@ -194,7 +190,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "scale_out_share": (),
     "step_fixed_s": ("all",),
     "scale_loss": ("all",),
-    "slowdown": ("family", "method", "immature"),
+    "slowdown": ("family", "method"),
 }
 
 
@@ -209,7 +205,6 @@ class Setting:
     family: str
     fused_attention: bool
     year: float
-    immature_years: float
     log_power: float
     method: str
     routing: str
@@ -231,8 +226,6 @@ class Setting:
                     found.append((f"{quantity}/moe_year", year - SOFTWARE_ORIGIN_YEAR))
                 case "compiled":
                     found.append((f"{quantity}/compiled", float(self.family in ("xla", "xla_gpu", "neuron"))))
-                case "immature":
-                    found.append((f"{quantity}/immature", self.immature_years))
                 case "late_kernels":
                     late = self.family in LATE_ATTENTION_FAMILIES and self.vendor == "NVIDIA"
                     found.append((f"{quantity}/late_kernels", float(late and self.generation not in EARLY_GENERATIONS)))
@@ -270,8 +263,6 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
     if family == "xla" and accelerator.vendor == "NVIDIA":
         family = "xla_gpu"
     moe = any(getattr(g.feed_forward, "experts", 0) for g in workload.transformer.groups)
-    released = accelerator.released_on_year
-    immature = 0.0 if released is None else min(max(MATURITY_YEARS - (year - released), 0.0), MATURITY_YEARS)
     method = {"lora": "adapter", "qlora": "adapter"}.get(workload.method, "full")
     return Setting(
         vendor=accelerator.vendor,
@@ -281,7 +272,6 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
         family=family,
         fused_attention=year >= FUSED_ATTENTION_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
         year=year,
-        immature_years=immature,
         log_power=_log_power(accelerator),
         method=method,
         routing=(workload.moe_routing or "dropless") if moe else "none",

@@ -118,15 +118,37 @@ def layer_times(
     )
 
 
+def absent(values: Real) -> bool:
+    """Whether a degree is one (a count zero) in all plans, so that its terms need not be computed.
+
+    Parameters
+    ----------
+    values : float or array [1]
+
+    Returns
+    -------
+    bool
+
+    References
+    ----------
+    1. Harris et al. 2020 (array programming): a test of one array is cheaper than a dozen operations on it.
+    """
+    return not np.any(np.asarray(values))
+
+
 def _matmuls(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coefficients) -> tuple[Real, Real]:
+    dense_only = absent(a.moe_depth)
     routed = a.expert > 0.0
-    sharded = np.where(routed, p.expert_tensor, p.tensor)
+    sharded = p.tensor if dense_only else np.where(routed, p.expert_tensor, p.tensor)
     n = a.n / (1.0 + a.splits_n * (sharded - 1.0))
     k = a.k / (1.0 + a.splits_k * (sharded - 1.0))
     whole = (a.splits_n + a.splits_k) > 0.0
     own = tokens / p.tensor
-    groups = np.where(routed, np.maximum(a.stored / p.expert, 1.0), 1.0)
-    m = np.where(routed, own * p.expert_tensor * a.active / groups, np.where(whole, tokens, own))
+    m = np.where(whole, tokens, own)
+    groups: Real = 1.0
+    if not dense_only:
+        groups = np.where(routed, np.maximum(a.stored / p.expert, 1.0), 1.0)
+        m = np.where(routed, own * p.expert_tensor * a.active / groups, m)
     share = matmul_share(
         m, n, k, max_share=c.curve_max_share, half_m=c.curve_half_m, half_n=c.curve_half_n, half_k=c.curve_half_k
     )
@@ -136,6 +158,8 @@ def _matmuls(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coef
         2.0 * m * weight / (rate * share), ACTIVATION_BYTES * (weight + moved) / (hw.memory_bytes_per_s * STREAM_SHARE)
     )
     time = time * groups * a.layers
+    if dense_only:
+        return c.slowdown * np.sum(time, axis=0), 0.0 * p.tensor
     dense = np.sum(np.where(routed, 0.0, time), axis=0)
     experts = np.sum(np.where(routed, time, 0.0), axis=0)
     return c.slowdown * dense, c.slowdown * experts / c.expert_share
@@ -150,6 +174,14 @@ def _attention(
     core = np.sum(2.0 * a.attention_layers * dims * keys / shape, axis=0) / saturation(document, ATTENTION_HALF_TOKENS)
     work = tokens / p.tensor * (core + a.scan_flops * c.scan)
     fused = c.slowdown * work / (hw.wide_flops_per_s * c.attention_share)
+    if not absent(1.0 - c.fused_attention):
+        return _with_scores(a, p, tokens, document, hw, c, fused)
+    return fused, ATTENTION_BACKWARD * fused
+
+
+def _with_scores(
+    a: Architecture, p: PlanArrays, tokens: Real, document: Real, hw: Hardware, c: Coefficients, fused: Real
+) -> tuple[Real, Real]:
     scores = np.sum(a.attention_layers * a.attention_heads, axis=0) * document * tokens / p.tensor
     unfused = (1.0 - c.fused_attention) * ACTIVATION_BYTES * scores / (hw.memory_bytes_per_s * STREAM_SHARE)
     backward = np.where(c.fused_attention > 0.0, ATTENTION_BACKWARD, 2.0)
@@ -175,8 +207,25 @@ def _elementwise(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: 
 
 def _traffic(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coefficients) -> tuple[Real, Real, Real]:
     scale_up, scale_out = hw.scale_up_bytes_per_s * c.scale_up_share, hw.scale_out_bytes_per_s * c.scale_out_share
+    nothing: Real = 0.0 * p.tensor
+    tensor, context, experts = nothing, nothing, nothing
+    if not absent(p.tensor - 1.0):
+        tensor = _tensor_traffic(a, p, tokens, hw, scale_up, scale_out)
+    if not absent(p.context - 1.0):
+        exchanged = ACTIVATION_BYTES * tokens * a.key_value_elements / p.tensor * (p.context - 1.0)
+        beside = p.tensor * p.context <= hw.domain
+        ring = group_link_bytes_per_s(scale_up, p.context, hw.domain, hw.mesh)
+        context = exchanged / np.where(beside, np.where(p.context > 1.0, ring, scale_up), scale_out)
+    if not absent(a.moe_depth) and not absent(p.expert - 1.0):
+        experts = _expert_traffic(a, p, tokens, hw, scale_up, scale_out)
+    return tensor, context, experts
+
+
+def _tensor_traffic(
+    a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, scale_up: Real, scale_out: Real
+) -> Real:
     near = members_in_domain(p.tensor, 1.0, hw.domain)
-    tensor = gather_time(
+    one = gather_time(
         ACTIVATION_BYTES * tokens * a.hidden,
         p.tensor,
         near,
@@ -185,12 +234,14 @@ def _traffic(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coef
         scale_up_latency_s=SCALE_UP_LATENCY_S,
         scale_out_latency_s=SCALE_OUT_LATENCY_S,
     )
-    exchanged = ACTIVATION_BYTES * tokens * a.key_value_elements / p.tensor * (p.context - 1.0)
-    beside = p.tensor * p.context <= hw.domain
-    ring = group_link_bytes_per_s(scale_up, p.context, hw.domain, hw.mesh)
-    context = exchanged / np.where(beside, np.where(p.context > 1.0, ring, scale_up), scale_out)
+    return 2.0 * a.tensor_blocks * one
+
+
+def _expert_traffic(
+    a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, scale_up: Real, scale_out: Real
+) -> Real:
     near = members_in_domain(p.expert, p.expert_tensor, hw.domain)
-    experts = all_to_all_time(
+    one = all_to_all_time(
         ACTIVATION_BYTES * a.routed_elements * tokens / p.tensor * p.expert_tensor,
         p.expert,
         near,
@@ -200,5 +251,5 @@ def _traffic(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coef
         scale_out_latency_s=SCALE_OUT_LATENCY_S * a.moe_depth,
     )
     # on a torus an all-to-all crosses its bisection: a ring of g carries g/8 of the traffic of one link (Dally 2004)
-    experts = experts * np.where(hw.torus > 0.0, np.maximum(1.0, np.sqrt(p.expert) / 4.0), 1.0)
-    return 2.0 * a.tensor_blocks * tensor, context, 2.0 * experts
+    one = one * np.where(hw.torus > 0.0, np.maximum(1.0, np.sqrt(p.expert) / 4.0), 1.0)
+    return 2.0 * one

@@ -7,8 +7,8 @@ import numpy as np
 from app.engine.hardware import Cluster
 from app.engine.outcome import Infeasible
 from app.engine.training.calibration import TrainingCalibration
+from app.engine.training.problem import memory_arrays, problem_of, with_recompute
 from app.engine.training.refusal import no_legal_plan, out_of_memory
-from app.engine.training.search import memory_arrays, problem_of, with_recompute
 from app.engine.training.space import plans_of, shardings_of
 from app.engine.workload import TrainingPlan, TrainingPlanRequest, TrainingWorkload
 

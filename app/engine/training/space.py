@@ -21,7 +21,7 @@ EXPERT_DEGREES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 VIRTUAL_DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 20, 24)
 MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
 # what the coarse pass tries of them: enough to tell the degrees apart, which is what it is for
-COARSE_VIRTUAL_DEGREES, COARSE_MICRO_BATCHES, COARSE_EXPERT_STEP = (1, 4, 8), (1, 4), 2
+COARSE_VIRTUAL_DEGREES, COARSE_MICRO_BATCHES, COARSE_EXPERT_DEGREES = (1, 4), (1, 4), (1, 4, 16, 64, 256)
 # tokens of a micro-batch beyond which matmuls gain nothing more (kernel curves: half_m below 160 tokens)
 MICRO_BATCH_TOKENS = 65536
 # shares of divisibility a pinned dimension is excused from: a pinned plan is taken as stated
@@ -137,9 +137,13 @@ def shardings_of(limits: Limits, request: TrainingPlanRequest) -> Columns:
     columns = keep(columns, _divides(float(n), columns["tensor"] * columns["context"]))
     expert: Sequence[int] = (1,)
     if limits.experts:
-        expert = [request.expert] if request.expert else [e for e in EXPERT_DEGREES if limits.experts % e == 0]
+        expert = (
+            [request.expert]
+            if request.expert
+            else [e for e in (COARSE_EXPERT_DEGREES if limits.coarse else EXPERT_DEGREES) if limits.experts % e == 0]
+        )
     columns = cross(columns, "expert", expert)
-    if request.expert_tensor or not limits.experts:
+    if request.expert_tensor or not limits.experts or limits.coarse:
         columns = cross(columns, "expert_tensor", [request.expert_tensor or 1])
     else:
         columns = cross(columns, "wide_experts", [0.0, 1.0])
@@ -229,7 +233,7 @@ def _sharding_options(limits: Limits, request: TrainingPlanRequest) -> list[floa
     if request.sharding is not None:
         return [float(sharding_index(request.sharding))]
     options = [1.0, 3.0]
-    if limits.accelerators > limits.domain > 1:
+    if limits.accelerators > limits.domain > 1 and not limits.coarse:
         options.append(4.0)
     return options
 

@@ -9,7 +9,7 @@ from app.engine.collectives import gather_time, group_link_bytes_per_s, members_
 from app.engine.training.architecture import ACTIVATION_BYTES, Architecture
 from app.engine.training.calibration import Coefficients
 from app.engine.training.hardware_arrays import SCALE_OUT_LATENCY_S, SCALE_UP_LATENCY_S, Hardware
-from app.engine.training.layer import STREAM_SHARE, LayerTimes
+from app.engine.training.layer import STREAM_SHARE, LayerTimes, absent
 from app.engine.training.memory import Formats, local_parameters
 from app.engine.training.pipeline import schedule_time
 from app.engine.training.plans import PlanArrays
@@ -200,7 +200,9 @@ def _data_parallel(
     trained = formats.trained_share
     stream = hw.memory_bytes_per_s * STREAM_SHARE
     # reduce-scatter of gradients, all-gather of weights: once a step, or every micro-batch when sharded fully
-    once = dense * _per_byte(p.tensor, replicas, hw, c) + experts * _per_byte(p.expert, expert_replicas, hw, c)
+    once = dense * _per_byte(p.tensor, replicas, hw, c)
+    if not absent(a.moe_depth):
+        once = once + experts * _per_byte(p.expert, expert_replicas, hw, c)
     fully = p.sharding >= 3.0
     step_bytes = (formats.gradients + ACTIVATION_BYTES) * trained
     gathers = 2.0 + np.clip(p.recompute - 1.0, 0.0, 1.0) + job.extra_forwards

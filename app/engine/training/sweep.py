@@ -13,15 +13,8 @@ from app.engine.training.hardware_arrays import Hardware
 from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.memory import Formats
 from app.engine.training.plans import PlanArrays, concatenate
-from app.engine.training.search import (
-    Problem,
-    finish,
-    problem_of,
-    search_problem,
-    sharding_plans,
-    times_of,
-    with_recompute,
-)
+from app.engine.training.problem import Problem, problem_of, times_of, with_recompute
+from app.engine.training.search import finish, search_problem, sharding_plans
 from app.engine.training.space import Columns, Limits, plans_of, shardings_of
 from app.engine.training.step import StepTimes
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
@@ -163,17 +156,23 @@ def _spread(kind: type, values: Sequence[object], owner: Index) -> dict[str, NDA
 
 
 def _neighbours(limits: Limits, request: TrainingPlanRequest, degrees: Sequence[float]) -> PlanArrays:
-    """All schedules and micro-batches at the degrees of one plan."""
+    """All schedules and micro-batches at the degrees of one plan, and at half and twice its expert degree."""
     tensor, pipeline, context, expert, expert_tensor, data = (int(d) for d in degrees)
-    pinned = replace(
-        request,
-        tensor=tensor,
-        pipeline=pipeline,
-        context=context,
-        expert=expert,
-        expert_tensor=expert_tensor,
-        data=data,
-    )
     exact = replace(limits, coarse=False)
-    near, _ = plans_of(exact, pinned, shardings_of(exact, pinned))
-    return near
+    parts = []
+    for near in sorted({expert, request.expert or expert * 2, request.expert or max(expert // 2, 1)}):
+        if limits.experts and limits.experts % near:
+            continue
+        pinned = replace(
+            request,
+            tensor=tensor,
+            pipeline=pipeline,
+            context=context,
+            expert=near if limits.experts else None,
+            expert_tensor=expert_tensor,
+            data=data,
+        )
+        parts.append(plans_of(exact, pinned, shardings_of(exact, pinned))[0])
+        if not limits.experts:
+            break
+    return concatenate(parts)

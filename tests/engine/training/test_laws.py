@@ -12,7 +12,8 @@ from app.engine.hardware import Accelerator, Cluster, DensePeaks, Fabric
 from app.engine.outcome import Infeasible, TrainingResult
 from app.engine.training.architecture import architecture_of, column
 from app.engine.training.plans import PlanArrays, arrays_of
-from app.engine.training.search import Problem, memory_arrays, problem_of, rank_plans, search_training, times_of
+from app.engine.training.problem import Problem, memory_arrays, problem_of, times_of
+from app.engine.training.search import rank_plans, search_training
 from app.engine.training.sweep import search_training_many
 from app.engine.workload import TrainingPlan, TrainingPlanRequest, TrainingWorkload
 from tests.engine.training.builders import accelerator, calibration, cluster, result, workload
