@@ -1,5 +1,6 @@
 """What to train or serve, as a client sends it (API contract A). Every default is written here and echoed."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -280,14 +281,21 @@ class Traffic(Schema):
 
 
 class ObjectiveField(Schema):
-    """A latency objective in milliseconds at a percentile."""
+    """A latency objective in milliseconds at a percentile: ``1000``, ``{"p95": 1000}`` or both fields spelled out."""
 
     value: Annotated[Number, Field(gt=0, le=1e8)]
     percentile: Annotated[Number, Field(ge=1, le=99.9)] = 95.0
 
 
 def _objective(value: Any) -> Any:
-    return {"value": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+    """Also read a bare number and the short form ``{"p95": 1000}``."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"value": value}
+    if isinstance(value, dict) and len(value) == 1:
+        name, limit = next(iter(value.items()))
+        if re.fullmatch(r"p[1-9][0-9](\.[0-9])?", name):
+            return {"value": limit, "percentile": float(name[1:])}
+    return value
 
 
 Objective = Annotated[ObjectiveField, BeforeValidator(_objective)]
