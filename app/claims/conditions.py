@@ -7,6 +7,7 @@ from typing import Any
 from app.catalog.snapshot import Snapshot
 from app.claims.judging import Asked, Prediction, predict
 from app.claims.metrics import METRICS
+from app.claims.prediction import ratio_band
 from app.claims.reasons import Words, sentence
 from app.claims.sides import Side, World, asked_precision, specification_value
 from app.claims.verdict import holds
@@ -209,13 +210,15 @@ def _other_part(snapshot: Snapshot, asked: Asked, found: Prediction) -> Conditio
 
 def _price(asked: Asked, found: Prediction) -> Condition | None:
     """The price at which a claim about money would hold: money goes with the price of an accelerator-hour."""
-    band, candidate = found.band, found.candidate
-    high = asked.claimed.high
-    if band is None or high is None or candidate is None or candidate.option is None:
+    candidate, high = found.candidate, asked.claimed.high
+    if high is None or candidate is None or candidate.option is None or candidate.figure is None:
         return None
-    top, limit = band.p90, high
-    if asked.relation == "percent_change":
-        top, limit = 1.0 + top / 100.0, 1.0 + limit / 100.0
+    top, limit = candidate.figure.value.p90, high
+    if asked.relation != "absolute":
+        if found.baseline is None or found.baseline.figure is None:
+            return None
+        top = ratio_band(candidate.figure, found.baseline.figure).p90
+        limit = high if asked.relation == "ratio" else 1.0 + high / 100.0
     hourly = candidate.option["unit_costs"].get("per_accelerator_hour")
     if hourly is None or limit <= 0.0 or top <= limit:
         return None

@@ -105,5 +105,5 @@ def at_utilizations(metric: str, given: Utilizations) -> tuple[Reading, Reading]
         values = (given.baseline, given.candidate)
     else:
         return None
-    base, candidate = (Reading(figure=exactly(v, "arithmetic"), evidence=(row,)) for v in values)
-    return base, candidate
+    base, candidate = (exactly(v, "arithmetic") for v in values)
+    return Reading(figure=base), Reading(figure=candidate, evidence=(row,))

@@ -7,6 +7,7 @@ from app.claims.verdict import ClaimedRange, Judgement, Verdict
 from app.engine.outcome import Band
 
 Words = dict[str, str]
+GIB = 2.0**30
 
 _ENDINGS: Mapping[Verdict, tuple[str, str]] = {
     "supported": ("the claim holds over the whole interval", "整个预测区间都支持该说法"),
@@ -41,7 +42,7 @@ def claimed_text(claimed: ClaimedRange, relation: str, unit: str, stated: float 
         return (figure(stated, relation, unit),) * 2
     low = None if claimed.low is None else figure(claimed.low, relation, unit)
     high = None if claimed.high is None else figure(claimed.high, relation, unit)
-    if low is None:
+    if low is None or (relation == "ratio" and claimed.low == 0.0 and high is not None):
         return f"at most {high}", f"至多 {high}"
     if high is None:
         return f"at least {low}", f"至少 {low}"
@@ -81,10 +82,23 @@ def sentence(en: str, zh: str) -> Words:
     return {"en": en if en.endswith(".") else f"{en}.", "zh-CN": zh if zh.endswith("。") else f"{zh}。"}
 
 
-def cannot_run(who: str, why: str) -> Words:
+def cannot_run(who: str, why: str, numbers: Mapping[str, float]) -> Words:
     """The job does not run on one side."""
     name = {"candidate": "候选方案", "baseline": "基准方案"}[who]
-    return sentence(f"The job cannot run on the {who}: {why}", f"该任务无法在{name}上运行：{why}")
+    return sentence(f"The job cannot run on the {who}: {why}", f"该任务无法在{name}上运行：{_why_zh(why, numbers)}")
+
+
+def not_like_this(why: str, numbers: Mapping[str, float]) -> Words:
+    """A job that was claimed to run and does not."""
+    return sentence(f"It cannot run like this: {why}", f"无法按此方式运行：{_why_zh(why, numbers)}")
+
+
+def _why_zh(why: str, numbers: Mapping[str, float]) -> str:
+    """A lack of memory in Chinese; other refusals keep the engine's words."""
+    if "missing_bytes" not in numbers:
+        return why
+    needed, usable, lacking = (number(numbers[f"{k}_bytes"] / GIB) for k in ("needed", "available", "missing"))
+    return f"每块加速器至少需要 {needed} GiB，可用 {usable} GiB，缺少 {lacking} GiB"
 
 
 def unknown(who: str, why: str) -> Words:

@@ -11,7 +11,7 @@ from app.claims.facts import checked_statement, utilizations_in
 from app.claims.judging import Asked, Prediction, claimed_range, predict
 from app.claims.lifetime import lifetime
 from app.claims.metrics import METRICS, Metric, applicable_to
-from app.claims.reasons import Words, cannot_run, decided, number, sentence, unknown
+from app.claims.reasons import Words, cannot_run, decided, not_like_this, number, sentence, unknown
 from app.claims.schemas import ClaimField, ClaimsRequest
 from app.claims.sides import Reading, Side, World, item_of
 from app.claims.verdict import Judgement, holds, judge
@@ -181,11 +181,12 @@ def _reason(asked: Asked, found: Prediction, unit: str) -> Words:
         words = decided(asked.metric, asked.relation, found.band, asked.claimed, asked.field.equals, found.judged, unit)
         why = found.candidate.why if found.candidate else None
         if asked.metric.source == "feasible" and why:
-            return sentence(f"It cannot run like this: {why}", f"无法按此方式运行：{why}")
+            return not_like_this(why, found.candidate.numbers if found.candidate else {})
         return words
     for name, reading in (("candidate", found.candidate), ("baseline", found.baseline)):
         if reading is not None and reading.figure is None:
-            return (cannot_run if reading.infeasible else unknown)(name, reading.why or "")
+            why = reading.why or ""
+            return cannot_run(name, why, reading.numbers) if reading.infeasible else unknown(name, why)
     return unknown("baseline", "the figure is zero, so nothing can be compared with it")
 
 
@@ -212,9 +213,10 @@ def _side(reading: Reading | None, unit: str) -> dict[str, Any] | None:
     if reading is None:
         return None
     run, figure, option = reading.run, reading.figure, reading.option
+    is_share = figure is not None and figure.basis == "arithmetic" and run is None and not reading.numbers
     return {
         "value": _band(figure.value) if figure else None,
-        "unit": unit,
+        "unit": "relative" if is_share and unit != "yes = 1" else unit,
         "basis": figure.basis if figure else None,
         "why": reading.why,
         "label": option["label"] if option else None,

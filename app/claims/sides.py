@@ -8,7 +8,7 @@ from typing import Any
 
 from app.catalog.snapshot import AcceleratorEntry, Snapshot
 from app.claims.errors import missing, refused
-from app.claims.metrics import Metric
+from app.claims.metrics import METRICS, Metric
 from app.claims.prediction import Figure, Origin, exactly, ratio_band
 from app.engine.outcome import Band, Infeasible
 from app.engine.precision import FORMATS
@@ -98,6 +98,7 @@ def read(world: World, metric: Metric, side: Side, precision: str | None) -> Rea
                 figure=exactly(0.0, "arithmetic"),
                 why=refusal.message if refusal else "nothing in the supply can be quoted",
                 numbers=dict(refusal.numbers) if refusal else {},
+                evidence=memory_rows(world.snapshot, side.supply),
             )
         return _cannot_run(refusal)
     if metric.source == "feasible":
@@ -161,6 +162,27 @@ def _cannot_run(refusal: Infeasible | None) -> Reading:
     if refusal is None:
         return Reading(figure=None, why="nothing in the supply can be quoted", infeasible=True)
     return Reading(figure=None, why=refusal.message, infeasible=True, numbers=dict(refusal.numbers))
+
+
+def memory_rows(snapshot: Snapshot, supply: Supply | None) -> tuple[Mapping[str, Any], ...]:
+    """Catalog rows of the memory a job has to fit."""
+    names = supply.accelerators or [] if supply is not None else []
+    found = [snapshot.accelerators[name] for name in names if name in snapshot.accelerators]
+    return tuple(
+        _row(entry, METRICS["memory_bytes"], "memory_bytes", entry.spec.memory_bytes) for entry in found if entry.spec
+    )
+
+
+def _row(entry: AcceleratorEntry, metric: Metric, field_name: str, value: float | None) -> Mapping[str, Any]:
+    return {
+        "kind": "catalog",
+        "accelerator": entry.id,
+        "field": field_name,
+        "value": value,
+        "unit": metric.unit,
+        "confidence": entry.confidence,
+        "sources": list(entry.sources),
+    }
 
 
 def _headroom(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,15 +318,7 @@ def _specification(snapshot: Snapshot, metric: Metric, side: Side, precision: st
     entry = entry_of(snapshot, side)
     wanted = asked_precision(side, precision)
     value = specification_value(entry, metric, wanted)
-    row = {
-        "kind": "catalog",
-        "accelerator": entry.id,
-        "field": f"{metric.id}.{wanted}" if metric.id == "peak_flops" else metric.id,
-        "value": value,
-        "unit": metric.unit,
-        "confidence": entry.confidence,
-        "sources": list(entry.sources),
-    }
+    row = _row(entry, metric, f"{metric.id}.{wanted}" if metric.id == "peak_flops" else metric.id, value)
     if value is None:
         return Reading(figure=None, why=f"no source states {metric.en} of {entry.name}", evidence=(row,))
     return Reading(figure=exactly(value, "catalog"), evidence=(row,))

@@ -1,0 +1,1 @@
+"""The article behind this product, claim by claim: ``python -m benchmarks.article`` writes ``docs/article.md``."""
