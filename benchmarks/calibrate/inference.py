@@ -9,8 +9,8 @@ import numpy as np
 
 from app.catalog.shipped import shipped_accelerators
 from app.engine.serving.calibration import ServingCalibration
-from app.engine.serving.curves import family
 from benchmarks.serving.cases import Case
+from benchmarks.serving.document import TABLES
 from benchmarks.serving.fit import (
     apply,
     cross_validate,
@@ -21,10 +21,8 @@ from benchmarks.serving.fit import (
 )
 from benchmarks.serving.intervals import Fitted, residuals_of
 from benchmarks.serving.kernel_fit import curves
-from benchmarks.serving.mlperf import mlperf_lines
 from benchmarks.serving.read import DATA, read_cases, read_rows
 from benchmarks.serving.report import fit_report
-from benchmarks.serving.section import section, write_section
 from benchmarks.serving.terms import BASE, ENGINE_CONVENTIONS, TERMS
 
 ROWS = DATA / "inference_calibration.jsonl"
@@ -92,12 +90,12 @@ def parameter_file(fitted: Fitted, start: dict[str, Any]) -> dict[str, Any]:
     """The shipped mapping."""
     cases = {t.case.id: t.case for t in fitted.problem.targets}
     pairs = {f"{c.accelerator.id}|{c.precisions.weights}" for c in cases.values()}
-    families = {f"family:{family(c.accelerator)}|" for c in cases.values()}
+    vendors = {f"vendor:{c.accelerator.vendor}|" for c in cases.values()}
     return {
         **start,
         "effects": shorten(effects_of(fitted)),
         "residuals": shorten(residuals_of(fitted)),
-        "calibrated": sorted(pairs | families),
+        "calibrated": sorted(pairs | vendors),
         "rows": len(cases),
         "figures": len(fitted.problem.targets),
         "data_date": DATA_DATE,
@@ -145,7 +143,6 @@ def run(out: Path | None) -> int:
     tables = fit_report(fitted)
     print(tables)
     if out is None:
-        cases, _ = read_cases(read_rows(ROWS))
-        mlperf = mlperf_lines([c for c in cases if c.mlperf], ServingCalibration.from_mapping(parameters))
-        write_section(section(parameters["rows"], parameters["figures"], tables, mlperf))
+        kept = {"rows": parameters["rows"], "figures": parameters["figures"], "tables": tables}
+        TABLES.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 0

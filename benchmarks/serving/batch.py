@@ -33,6 +33,7 @@ class Batch:
     running: Floats
     asked: Floats
     replicas: Floats
+    finite: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,8 @@ class Predicted:
 
 
 @lru_cache(maxsize=4096)
-def _operators(transformer: Transformer, precisions: Precisions, plan: tuple[int, int, int, int]) -> Operators:
+def operators_of(transformer: Transformer, precisions: Precisions, plan: tuple[int, int, int, int]) -> Operators:
+    """Operators of one plan, kept."""
     tensor, pipeline, expert, data = (np.array([float(x)]) for x in plan)
     return build_operators(
         transformer, precisions, PlanArrays(tensor=tensor, pipeline=pipeline, expert=expert, data=data)
@@ -70,13 +72,22 @@ def stack_rows(items: Sequence[Any], padding: float) -> dict[str, Floats]:
     return out
 
 
+def finite_test(case: Case) -> float:
+    """Share of the steady rate that a test of a stated number of requests shows: it ends at falling concurrency."""
+    if not case.test_requests or not case.concurrency:
+        return 1.0
+    at_once = min(case.concurrency, case.test_requests)
+    waves = case.test_requests / at_once
+    return waves / (waves + case.tail * (1.0 - 1.0 / at_once))
+
+
 def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
     """Stack cases that state a plan."""
     operators, rates, running, asked, replicas = [], [], [], [], []
     for case in cases:
         assert case.plan is not None
         assert case.prompt is not None
-        o = _operators(case.transformer, case.precisions, case.plan)
+        o = operators_of(case.transformer, case.precisions, case.plan)
         situation = Situation(
             accelerator=case.accelerator, precisions=case.precisions, stack=case.stack, released_year=case.year,
             experts=routed_experts(case.transformer),
@@ -88,7 +99,8 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
         admitted = np.array([[case.prompt + engine.admitted_output_share * case.output]])
         room = float(admitted_sequences(o, memory, admitted, engine.frees_windows)[0, 0])
         copies = max(case.accelerators / float(case.plan[0] * case.plan[1] * case.plan[3]), 1.0)
-        want = (case.concurrency / copies) if case.concurrency else OFFLINE_REQUESTS
+        asked_for = min(case.concurrency or OFFLINE_REQUESTS, case.test_requests or OFFLINE_REQUESTS)
+        want = asked_for / copies if case.concurrency else OFFLINE_REQUESTS
         cap = engine.max_sequences * case.plan[3] if case.regime == "offline" and not case.concurrency else np.inf
         running.append(max(min(room, want, cap), 1.0))
         asked.append(want)
@@ -109,6 +121,7 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
         cases=tuple(cases), operators=Operators(**pad), rates=Rates(**stack_rows(rates, 1.0)), requests=requests,
         lengths=lengths_of(requests),
         running=column(running), asked=column(asked), replicas=column(replicas),
+        finite=column([finite_test(c) for c in cases]),
     )  # fmt: skip
 
 
@@ -124,7 +137,7 @@ def predict(b: Batch, frontend_s: Floats) -> Predicted:
         return Predicted(output_tokens_per_s=rate[:, 0], tpot_s=nothing, ttft_s=first[:, 0])
     steady = steady_state(costs, b.requests, b.running)
     rate = steady.requests_per_s
-    out = rate * b.requests.output * b.replicas
+    out = rate * b.requests.output * b.replicas * b.finite
     if regime == "offline":
         return Predicted(output_tokens_per_s=out[:, 0], tpot_s=nothing, ttft_s=nothing)
     queue = np.maximum(b.asked - b.running, 0.0) / rate

@@ -13,11 +13,20 @@ from benchmarks.serving.stacks import released_year, stack_of
 # InferenceX draws lengths uniformly in [0.8 L, L]; data README, trap 1
 UNIFORM_LENGTH_MEAN = 0.9
 
+# how many request times a test runs on after its queue is empty: the longest remaining time of the running requests
+# over their mean; for lengths uniform from zero, and uniform in [0.8 L, L]. Equal lengths end together
+LONGEST_TAIL = 0.9
+SHORT_TAIL = 0.5
+
 PRECISIONS = {
     "fp8": "fp8", "fp16": "bf16", "bf16": "bf16", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "int4": "int4", "int8": "int8",
     "fp4": "nvfp4", "awq": "int4", "gptq": "int4", "w4a16": "int4", "w8a8": "int8", "float16": "bf16",
     "bfloat16": "bf16", "mxfp8": "mxfp8", "fp32": "fp32",
 }  # fmt: skip
+
+
+# other spellings: four bits are weight-only integers, eight bits integers
+LOOSE_PRECISIONS = ((r"w4|q4|4[- ]?bit", "int4"), (r"w8|q8|8[- ]?bit", "int8"), (r"16[- ]?bit|half", "bf16"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +52,8 @@ class Case:
     mlperf: bool
     measured: Mapping[str, float]
     limits: tuple[float, float] | None = None
+    test_requests: float | None = None
+    tail: float = 0.0
 
     @property
     def pair(self) -> str:
@@ -70,6 +81,9 @@ def weights_format(precision: str | None, accelerator: Accelerator) -> str:
     for word in words:
         if word in PRECISIONS:
             return PRECISIONS[word]
+    for pattern, name in LOOSE_PRECISIONS:
+        if re.search(pattern, text):
+            return name
     raise RefusedError(f"unknown precision {precision!r}")
 
 
@@ -168,6 +182,7 @@ def case_of(
         concurrency = row["batch"]
     gpus = int(row["gpus"])
     measured = _measured(row["measured"], gpus, isl, float(osl))
+    sent = re.search(r"(\d+) (?:requests|prompts)\b", text)
     limits = re.search(r"ttft (\d+) ms.*?tpot (\d+) ms", text)
     return Case(
         id=row["id"], source=title, accelerator=accelerator, transformer=transformer, model=key,
@@ -176,5 +191,6 @@ def case_of(
         prompt=None if isl is None else max(float(isl) * scale, 1.0), output=max(float(osl) * scale, 1.0),
         concurrency=None if concurrency is None else float(concurrency), fixed_lengths=not (spread or served),
         mixture=mixture, mlperf=mlperf, measured=measured,
+        test_requests=float(sent[1]) if sent else None, tail=LONGEST_TAIL if served else SHORT_TAIL if spread else 0.0,
         limits=(float(limits[1]) * 1e-3, float(limits[2]) * 1e-3) if limits else None,
     )  # fmt: skip

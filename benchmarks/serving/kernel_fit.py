@@ -31,6 +31,9 @@ EXPERT_FORMATS = {
     "w4a8_mxfp4_mxfp8": "mxfp4", "int4_wo": "int4",
 }  # fmt: skip
 WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "int8": 1.0, "int4": 0.516, "mxfp4": 0.531, "fp8_block": 1.0}
+# frameworks whose matmuls get curves of their own; TensorRT-LLM's tables time the quantisation of the activations with
+# the matmul (12 us a kernel in FP8), which its engine fuses with the norm before, so it takes the family's
+STACKS = {"vllm": "vllm", "sglang": "sglang"}
 # the source's vLLM block-FP8 matmuls are bound by the host (kernels.md, "use with care")
 HOST_BOUND = ("vllm", "fp8_block")
 ROBUST_SCALE = 0.1
@@ -75,7 +78,8 @@ def matmul_curves(rows: list[Row], chips: Mapping[str, Accelerator]) -> Curves:
             moved / chip.memory_bandwidth_bytes_per_s,
             float(r["latency_us"]) * 1e-6,
         )
-        for key in (f"{family(chip)}|{kind}", f"{chip.vendor}|{kind}", f"|{kind}"):
+        own, stack = f"{family(chip)}|{kind}", STACKS.get(r["framework"])
+        for key in (own, f"{chip.vendor}|{kind}", f"|{kind}", *((f"{own}|{stack}",) if stack else ())):
             groups[key].append(row)
     return {key: _matmul_curve(np.array(data)) for key, data in sorted(groups.items()) if len(data) >= FEWEST_ROWS}
 

@@ -11,6 +11,7 @@ from app.engine.outcome import Infeasible, ServingResult
 from app.engine.serving.calibration import ServingCalibration
 from app.engine.serving.search import search_serving
 from app.engine.workload import LatencyObjective, Lengths, ServingPlanRequest, ServingWorkload, Software
+from benchmarks.serving.batch import operators_of
 from benchmarks.serving.cases import Case, RefusedError, case_of
 
 DATA = Path(__file__).parent.parent / "data"
@@ -90,6 +91,16 @@ def searched(case: Case, calibration: ServingCalibration, prompt: float | None =
     )
 
 
+def _check_weights(case: Case) -> None:
+    """Refuse a stated layout whose weights alone exceed the accelerator."""
+    assert case.plan is not None
+    held = float(operators_of(case.transformer, case.precisions, case.plan).weights_resident_bytes[0, 0])
+    if held > case.accelerator.memory_bytes:
+        raise RefusedError(
+            f"weights of {held / 1e9:.0f} GB per accelerator exceed its {case.accelerator.memory_bytes / 1e9:.0f} GB"
+        )
+
+
 def with_plan(case: Case, calibration: ServingCalibration) -> Case:
     """The case with the searched plan where it states none.
 
@@ -99,6 +110,7 @@ def with_plan(case: Case, calibration: ServingCalibration) -> Case:
         When no plan fits.
     """
     if case.plan is not None:
+        _check_weights(case)
         return case
     result = searched(case, calibration)
     if isinstance(result, Infeasible):

@@ -7,7 +7,8 @@ OTHER_STACKS = ("stack=deepspeed", "stack=optimum-habana")
 # vendors without kernel tables
 UNMEASURED = ("vendor=AMD", "vendor=Intel")
 FAMILIES = ("family=Ampere", "family=Ada", "family=Hopper", "family=Blackwell")
-FORMATS = ("format=fp8", "format=nvfp4", "format=mxfp4", "format=bf16", "format=int4")
+FORMATS = ("format=fp8", "format=nvfp4", "format=mxfp4", "format=bf16")
+INTEGER_EXPERTS = ("format=int4",)
 OLD_VLLM = "stack=vllm,modern=False"
 EARLY_AMD = "early=True,vendor=AMD,format=bf16"
 
@@ -51,6 +52,9 @@ _TABLE: tuple[tuple[str, float, tuple[str, ...]], ...] = (
         ("", "year", *ENGINES, "vendor=NVIDIA", "vendor=AMD", "experts=coarse", "experts=fine,format=fp8",
          "experts=fine,stack=tensorrt-llm", *FORMATS),
     ),
+    ("experts_launch", 1.00, INTEGER_EXPERTS),
+    ("experts_peak", 1.00, INTEGER_EXPERTS),
+    ("experts_bandwidth", 1.00, INTEGER_EXPERTS),
     ("experts_peak", 0.25, ("", "year", "vendor=NVIDIA", "vendor=AMD", "experts=coarse")),
     ("experts_peak", 0.20, (*ENGINES, *FORMATS)),
     ("experts_bandwidth", 0.25, ("", "year", "vendor=NVIDIA", "vendor=AMD", "experts=coarse")),

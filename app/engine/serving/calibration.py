@@ -180,19 +180,17 @@ class ServingCalibration:
         return self.engines.get(stack, self.engines[self.default_stack])
 
     def evidence_class(self, accelerator: Accelerator, weights: str) -> str:
-        """``calibrated`` (same part and format measured), ``transferred`` (same family or vendor) or ``datasheet``."""
+        """``calibrated`` (part and format measured), ``transferred`` (the vendor's other parts), or ``datasheet``."""
         if f"{accelerator.id}|{weights}" in self.calibrated:
             return "calibrated"
-        known = {key.split("|")[0] for key in self.calibrated}
-        if accelerator.id in known or family(accelerator) in {k.removeprefix("family:") for k in known}:
-            return "transferred"
-        return "datasheet"
+        known = any(key.startswith(f"vendor:{accelerator.vendor}|") for key in self.calibrated)
+        return "transferred" if known else "datasheet"
 
-    def matmul_curve(self, accelerator: Accelerator, number_format: str) -> MatmulCurve:
+    def matmul_curve(self, situation: Situation, number_format: str) -> MatmulCurve:
         """Curve of matmuls outside the experts."""
-        return MatmulCurve(
-            **look_up(self.curves["matmul"], accelerator, computed_format(accelerator, number_format))[0]
-        )
+        chip = situation.accelerator
+        computed = computed_format(chip, number_format)
+        return MatmulCurve(**look_up(self.curves["matmul"], chip, computed, situation.stack)[0])
 
     def experts_curve(self, situation: Situation) -> ExpertsCurve:
         """Curve of grouped expert matmuls; fine-grained FP8 experts are block-scaled as published."""

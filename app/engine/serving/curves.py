@@ -128,15 +128,16 @@ def dense_peak(accelerator: Accelerator, number_format: str) -> tuple[float, str
 
 
 def look_up(
-    table: Mapping[str, Mapping[str, float]], accelerator: Accelerator, computed: str
+    table: Mapping[str, Mapping[str, float]], accelerator: Accelerator, computed: str, stack: str = ""
 ) -> tuple[Mapping[str, float], str]:
-    """A curve of the family, else of the vendor, else of anyone, and which it was.
+    """A curve of the family and stack, else of the family, else of the vendor, else of anyone, and which it was.
 
     Parameters
     ----------
     table : Mapping[str, Mapping[str, float]]
     accelerator : Accelerator
     computed : str
+    stack : str
 
     Returns
     -------
@@ -146,8 +147,9 @@ def look_up(
     ----------
     1. Our hierarchy: own family, vendor, global (design: efficiency is data).
     """
-    for key in (f"{family(accelerator)}|{computed}", f"{accelerator.vendor}|{computed}", f"|{computed}"):
+    own = f"{family(accelerator)}|{computed}"
+    for key in (f"{own}|{stack}", own, f"{accelerator.vendor}|{computed}", f"|{computed}"):
         if key in table:
             return table[key], key
     fallback = computed.removesuffix("_block")
-    return look_up(table, accelerator, fallback if fallback != computed else "bf16")
+    return look_up(table, accelerator, fallback if fallback != computed else "bf16", stack)

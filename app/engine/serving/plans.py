@@ -78,7 +78,8 @@ def enumerate_plans(
     Notes
     -----
     Tensor width divides the heads and stays in the scale-up domain (or in a node); attention-data parallelism is
-    searched for MoE models only, where it spreads the experts; experts are whole-group or tensor-sharded. Pinned
+    searched for MoE models only, where it spreads the experts, and without pipeline stages; experts are whole-group or
+    tensor-sharded. Pinned
     values are taken as they are when they divide.
 
     References
@@ -99,7 +100,7 @@ def enumerate_plans(
                 group = tensor * data
                 if group * pipeline > (most_accelerators or (limit if request.tensor is None else group * pipeline)):
                     continue
-                if data > 1 and group > reach and request.data is None:
+                if data > 1 and request.data is None and (group > reach or (pipeline > 1 and request.pipeline is None)):
                     continue
                 for expert in _choices(request.expert, sorted({1, group}) if experts else (1,)):
                     if expert > group or group % expert or (experts and experts % expert):

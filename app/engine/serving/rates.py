@@ -58,8 +58,8 @@ def resolve_rates(
     wide_peak, _ = dense_peak(chip, "bf16")
     low_format = formats.outside_experts
     low_peak, _ = dense_peak(chip, low_format)
-    low = calibration.matmul_curve(chip, low_format)
-    wide = calibration.matmul_curve(chip, "bf16")
+    low = calibration.matmul_curve(situation, low_format)
+    wide = calibration.matmul_curve(situation, "bf16")
     moe = calibration.experts_curve(situation)
     moe_peak, _ = dense_peak(chip, formats.weights)
     attention = calibration.attention_curve(chip)

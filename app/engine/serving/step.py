@@ -15,9 +15,9 @@ from app.engine.serving.operators import ACTIVATION_BYTES, Floats, Operators
 # a tensor-core tile of a matmul is 128 x 128 outputs; CUTLASS documentation, "Efficient GEMM"
 TILE = 128.0
 # rows of the smallest tile, computed in full however few tokens there are: 16-bit library matmuls use 64, the skinny
-# kernels of the quantised formats 32; CUTLASS and Marlin documentation
+# kernels of the quantised formats 16; CUTLASS and Marlin documentation
 SMALLEST_TILE = 64.0
-SMALLEST_LOW_PRECISION_TILE = 32.0
+SMALLEST_LOW_PRECISION_TILE = 16.0
 # tiles that fill a chip once: streaming multiprocessors of H100 SXM, 132; NVIDIA H100 whitepaper
 CHIP_TILES = 132.0
 # routing is uneven, so that a batch touches fewer experts than an even one: at 16 tokens the measured layer takes 0.73

@@ -1,14 +1,19 @@
-"""The serving part of ``docs/accuracy.md``: between its markers, the rest of the file is left alone."""
+"""The inference section of ``docs/accuracy.md``."""
 
-from pathlib import Path
+import json
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
-BEGIN, END = "<!-- serving: written by benchmarks.calibrate inference -->", "<!-- end of serving -->"
+from benchmarks.accuracy.inference import shipped_calibration
+from benchmarks.serving.mlperf import mlperf_lines
+from benchmarks.serving.read import DATA, read_cases, read_rows
+
+# written by ``benchmarks.calibrate inference``: the tables of the fit and of the cross-validations
+TABLES = DATA / "inference_cross_validation.json"
 
 _INTRODUCTION = """## Inference
 
 Reproduce: `python -m benchmarks.calibrate inference` fits the parameters
-(`app/catalog/data/calibration/serving.json`, the same bytes every time) and writes this part; `python -m
+(`app/catalog/data/calibration/serving.json`, the same bytes every time) and leaves
+every group out in turn; `python -m benchmarks.document inference` writes this section from it; `python -m
 benchmarks.accuracy inference FILE.jsonl` judges any file of the schema of `benchmarks/data/README.md`.
 
 What is fitted: kernel curves per architecture and number format, on kernel times only (`kernels.csv`); then a
@@ -43,18 +48,10 @@ _LIMITS = """**What limits the rest**
 """
 
 
-def section(rows: int, figures: int, tables: str, mlperf: str) -> str:
-    """The text between the markers."""
-    head = _INTRODUCTION.format(rows=rows, figures=figures)
-    return f"{BEGIN}\n{head}{tables}\n{_MLPERF.format(text=mlperf)}{_LIMITS}{END}\n"
-
-
-def write_section(text: str) -> None:
-    """Put the part into the document, in place of the one before it."""
-    old = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else "# Accuracy, measured\n\n"
-    if BEGIN in old and END in old:
-        before, rest = old.split(BEGIN, 1)
-        after = rest.split(END, 1)[1].lstrip("\n")
-    else:
-        before, after = old.rstrip("\n") + "\n\n", ""
-    DOCUMENT.write_text(before + text + after, encoding="utf-8")
+def section() -> str:
+    """The section, from the tables the calibration left and the MLPerf rows predicted now."""
+    kept = json.loads(TABLES.read_text(encoding="utf-8"))
+    cases, _ = read_cases(read_rows(DATA / "inference_calibration.jsonl"))
+    mlperf = mlperf_lines([c for c in cases if c.mlperf], shipped_calibration())
+    head = _INTRODUCTION.format(rows=kept["rows"], figures=kept["figures"])
+    return f"{head}{kept['tables']}\n{_MLPERF.format(text=mlperf)}{_LIMITS}"
