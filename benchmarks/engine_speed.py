@@ -18,6 +18,7 @@ from app.engine.training.problem import Problem, memory_arrays, problem_of, time
 from app.engine.training.search import rank_plans, search_training
 from app.engine.training.sweep import search_training_many
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
+from benchmarks.serving.speed import serving_speed
 
 REPEATS = 15
 CANDIDATES = 20_000
@@ -115,6 +116,7 @@ def main() -> None:
     for name, milliseconds, target in rows:
         print(f"{name:50s} {milliseconds:9.2f} {target:>10s}")
     print(f"plans per second: {CANDIDATES / rows[2][1] * 1e3:,.0f}")
+    print("\n".join(serving_speed()))
 
 
 if __name__ == "__main__":
