@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI
 
 from app import __version__
 from app.access.authentication import Authenticator
+from app.catalog import service as catalog
 from app.engine.version import ENGINE_VERSION
 from app.events.egress import Egress
 from app.events.worker import EventWorker
@@ -17,12 +18,22 @@ from app.foundation.database import Database
 from app.foundation.health import router as health_router
 from app.foundation.middleware import BodyMiddleware, TraceMiddleware
 from app.foundation.problem_handlers import install_problem_handlers
+from app.foundation.problems import Problem
 from app.foundation.query import refuse_unknown_parameters
 from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
 
 # A room that has a routes module with a ``router`` is served.
 ROOMS = ("access", "events", "catalog", "estimates", "quotes", "claims", "proposals", "bulk", "portal")
+
+
+async def catalog_check(database: Database) -> str | None:
+    """Without a published catalog there is nothing to quote from."""
+    try:
+        await database.read(catalog.current_revision)
+    except Problem:
+        return "the catalog has not been seeded"
+    return None
 
 
 def create_app(settings: Settings | None = None, *, clock: Clock | None = None) -> FastAPI:
@@ -60,6 +71,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
     application.state.settings = settings
     application.state.clock = clock or SystemClock()
     application.state.engine_version = ENGINE_VERSION
+    application.state.readiness_checks = (catalog_check,)
     application.include_router(health_router)
     for room in ROOMS:
         if importlib.util.find_spec(f"app.{room}") and importlib.util.find_spec(f"app.{room}.routes"):

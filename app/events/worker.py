@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import structlog
 
@@ -9,10 +10,12 @@ from app.events import outbox, repository, signing, webhook_repository, webhooks
 from app.events.egress import Egress
 from app.foundation.clock import Clock
 from app.foundation.database import SYSTEM, Database
+from app.foundation.repository import forget_expired_keys
 
 log = structlog.get_logger()
 
 POLL_S = 0.5
+TIDY_EVERY = timedelta(hours=1)
 SEND_LIMIT = 20
 
 
@@ -24,6 +27,7 @@ class EventWorker:
         self._clock = clock
         self._seal = signing.Seal(signing_key)
         self.egress = egress
+        self._tidied_at = datetime.min.replace(tzinfo=UTC)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -64,9 +68,18 @@ class EventWorker:
             lambda c: webhooks.settle(c, message, outcome, now=now), tenant=message.delivery.tenant_id
         )
 
+    async def tidy(self) -> None:
+        """Forget, once an hour, the answers kept for retries past their time."""
+        now = self._clock.now()
+        if now - self._tidied_at < TIDY_EVERY:
+            return
+        self._tidied_at = now
+        await self._database.transact(lambda c: forget_expired_keys(c, now), tenant=SYSTEM)
+
     async def _run(self) -> None:
         while True:
             try:
+                await self.tidy()
                 worked = await self.publish() + await self.deliver()
             except Exception:
                 log.exception("event_worker_failed")

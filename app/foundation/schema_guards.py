@@ -28,6 +28,7 @@ def create_service_roles() -> None:
         )
         op.execute(f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {role}")
         op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
+        op.execute(f"REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role}")
 
 
 def withdraw_service_roles() -> None:

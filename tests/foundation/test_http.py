@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from app.foundation import health
 from app.foundation.conditional import answer_not_modified, require_if_match, strong_etag
 from app.foundation.pagination import PageRequest, page_body, page_request
 from app.foundation.problem_catalogue import CATALOGUE
@@ -195,6 +196,13 @@ def test_conditional_requests(probe: TestClient) -> None:
     assert (fresh.status_code, fresh.content) == (304, b"")
 
 
-def test_health_says_what_is_missing(probe: TestClient) -> None:
+def test_health_says_what_is_missing(probe: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     assert probe.get("/version").json()["engine_version"]
-    assert probe.get("/readyz").status_code in (200, 503)
+    answer = probe.get("/healthz")
+    assert (answer.status_code, answer.json()["slug"]) == (503, "maintenance")
+    assert "catalog" in answer.json()["detail"]
+    assert answer.headers["retry-after"]
+    probe.app.state.readiness_checks = ()
+    assert probe.get("/readyz").json() == {"status": "ok"}
+    monkeypatch.setattr(health, "head_revision", lambda: "a later one")
+    assert "migration" in probe.get("/healthz").json()["detail"]
