@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.catalog import repository
+from app.catalog.collector import without_collector
 from app.catalog.imports.checks import CheckContext
 from app.catalog.imports.ecb import CITATION, read_ecb
 from app.catalog.imports.formats.aws import read_aws
@@ -100,6 +101,11 @@ class ImportReport:
 
 def parse_import(snapshot: Snapshot, order: ImportOrder, today: date) -> ParsedImport:
     """Read a file without touching the database."""
+    with without_collector():
+        return _parse(snapshot, order, today)
+
+
+def _parse(snapshot: Snapshot, order: ImportOrder, today: date) -> ParsedImport:
     digest = sha256_hex(order.content)
     if order.file_format == "ecb":
         fixings = read_ecb(order.content, order.source or CITATION)
@@ -221,6 +227,13 @@ def preview(connection: Connection, parsed: ParsedImport, provider: str) -> Prov
 
 def commit(connection: Connection, parsed: ParsedImport, provider: str, *, now: datetime, actor: str) -> ProviderReport:
     """Plan against what the catalog holds in this transaction and publish the difference as one revision."""
+    with without_collector():
+        return _commit(connection, parsed, provider, now=now, actor=actor)
+
+
+def _commit(
+    connection: Connection, parsed: ParsedImport, provider: str, *, now: datetime, actor: str
+) -> ProviderReport:
     if provider == ECB and not parsed.rows:
         fresh = new_fixings(parsed)
         report = ProviderReport(provider=ECB, status="unchanged", counts={"new": len(fresh)})

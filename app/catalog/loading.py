@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row
 
 from app.catalog import repository, tables
 from app.catalog.codec import decode
+from app.catalog.collector import without_collector
 from app.catalog.imports.staged import StagedPrice
 from app.catalog.offers import Availability, Offer, OfferKey, PriceRow, QuarantinedRow, Source
 from app.catalog.repository import RevisionInfo
@@ -56,6 +57,11 @@ RECORD_TYPES: Mapping[str, type] = {
 
 def load_snapshot(connection: Connection, revision: RevisionInfo) -> Snapshot:
     """Read everything a revision believed."""
+    with without_collector():
+        return _load(connection, revision)
+
+
+def _load(connection: Connection, revision: RevisionInfo) -> Snapshot:
     number = revision.number
     records: dict[str, dict[str, Any]] = defaultdict(dict)
     plain: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -78,7 +84,7 @@ def load_snapshot(connection: Connection, revision: RevisionInfo) -> Snapshot:
         servers=records["server"],
         switches=tuple(records["switch"].values()),
         storages=records["storage"],
-        offers=dict(sorted(offers.items())),
+        offers={key: offers[key] for key in sorted(offers)},
         prices=_prices(connection, number, sources),
         quarantine=_quarantine(connection, number),
         fx=_fx(connection, number),
@@ -117,34 +123,62 @@ def _source(row: Row[Any]) -> Source:
     )
 
 
-def offer_of(row: Row[Any]) -> Offer:
+def offer_of(row: Any) -> Offer:
+    """Make an offer from its database row; the order is that of the table."""
+    (
+        offer_id,
+        _,
+        provider,
+        sku,
+        accelerator_label,
+        region,
+        purchase_model,
+        product,
+        term_months,
+        payment_option,
+        tier,
+        tenancy,
+        os,
+        scope,
+        sold_unit,
+        accelerator_id,
+        accelerator_count,
+        vcpus,
+        memory_gib,
+        node_shape_id,
+        min_quantity,
+        quantity_step,
+        indicative,
+        excluded_reason,
+        notes,
+    ) = row
     return Offer(
-        id=row.id,
+        id=offer_id,
         key=OfferKey(
-            provider=row.provider,
-            sku=row.sku,
-            accelerator_label=row.accelerator_label,
-            region=row.region,
-            purchase_model=row.purchase_model,
-            product=row.product,
-            term_months=row.term_months,
-            payment_option=row.payment_option,
-            tier=row.tier,
-            tenancy=row.tenancy,
-            os=row.os,
+            provider=provider,
+            sku=sku,
+            accelerator_label=accelerator_label,
+            region=region,
+            purchase_model=purchase_model,
+            product=product,
+            term_months=term_months,
+            payment_option=payment_option,
+            tier=tier,
+            tenancy=tenancy,
+            os=os,
         ),
-        scope=row.scope,
-        sold_unit=row.sold_unit,
-        accelerator_id=row.accelerator_id,
-        accelerator_count=row.accelerator_count,
-        vcpus=row.vcpus,
-        memory_gib=row.memory_gib,
-        node_shape_id=row.node_shape_id,
-        min_quantity=row.min_quantity,
-        quantity_step=row.quantity_step,
-        indicative=bool(row.indicative),
-        excluded_reason=row.excluded_reason,
-        notes=row.notes,
+        scope=scope,
+        sold_unit=sold_unit,
+        accelerator_id=accelerator_id,
+        accelerator_count=accelerator_count,
+        vcpus=vcpus,
+        memory_gib=memory_gib,
+        node_shape_id=node_shape_id,
+        min_quantity=min_quantity,
+        quantity_step=quantity_step,
+        indicative=indicative,
+        excluded_reason=excluded_reason,
+        notes=notes,
     )
 
 
@@ -168,16 +202,53 @@ def price_of(row: Row[Any], source: Source) -> PriceRow:
     )
 
 
+def _by_start(price: PriceRow) -> tuple[date, str]:
+    return price.valid_from, price.id
+
+
 def _prices(connection: Connection, number: int, sources: Mapping[str, Source]) -> dict[str, tuple[PriceRow, ...]]:
-    """Keep the latest belief about each step; rows come oldest revision first, so a later one replaces it."""
-    steps: dict[tuple[Any, ...], PriceRow] = {}
-    for row in repository.rows_until(connection, tables.price, number):
-        steps[row.offer_id, row.source_id, row.kind, row.valid_from] = price_of(row, sources[row.source_id])
+    """Keep the latest belief about each step."""
+    times = repository.recorded_at(connection)
+    steps: dict[tuple[str, str, str, date], PriceRow] = {}
+    for (
+        price_id,
+        offer_id,
+        source_id,
+        kind,
+        amount,
+        currency,
+        price_unit,
+        valid_from,
+        valid_to,
+        observed_on,
+        recorded_revision,
+        confidence,
+        note,
+    ) in repository.prices_until(connection, number):
+        key = (offer_id, source_id, kind, valid_from)
+        known = steps.get(key)
+        if known is None or known.recorded_revision < recorded_revision:
+            steps[key] = PriceRow(
+                id=price_id,
+                offer_id=offer_id,
+                amount=amount,
+                currency=currency,
+                price_unit=price_unit,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                observed_on=observed_on,
+                recorded_at=times[recorded_revision],
+                recorded_revision=recorded_revision,
+                source=sources[source_id],
+                kind=kind,
+                confidence=confidence,
+                note=note,
+            )
     by_offer: dict[str, list[PriceRow]] = defaultdict(list)
     for price in steps.values():
         by_offer[price.offer_id].append(price)
     return {
-        offer_id: tuple(sorted(found, key=lambda price: (price.valid_from, price.id)))
+        offer_id: tuple(found) if len(found) == 1 else tuple(sorted(found, key=_by_start))
         for offer_id, found in by_offer.items()
     }
 
@@ -230,7 +301,8 @@ def held_price(quarantine_id: str, staged: StagedPrice, number: int) -> PriceRow
 def _fx(connection: Connection, number: int) -> FxTable:
     days: dict[date, dict[str, Decimal]] = defaultdict(dict)
     cited: dict[date, str] = {}
-    for row in repository.rows_until(connection, tables.fx_rate, number):
+    rows = sorted(repository.rows_until(connection, tables.fx_rate, number), key=lambda row: row.recorded_revision)
+    for row in rows:
         days[row.fixed_on].update({code: Decimal(rate) for code, rate in row.per_euro.items()})
         cited[row.fixed_on] = row.source
     return FxTable(fixings=tuple(FxFixing(fixed_on=day, per_euro=days[day], source=cited[day]) for day in sorted(days)))
@@ -240,7 +312,8 @@ def _availability(
     connection: Connection, number: int, sources: Mapping[str, Source]
 ) -> dict[str, tuple[Availability, ...]]:
     seen: dict[tuple[str, Any], Availability] = {}
-    for row in repository.rows_until(connection, tables.availability, number):
+    rows = repository.rows_until(connection, tables.availability, number)
+    for row in sorted(rows, key=lambda row: row.recorded_revision):
         seen[row.offer_id, row.observed_on] = Availability(
             offer_id=row.offer_id,
             observed_on=row.observed_on,

@@ -1,9 +1,10 @@
 """Rows of the catalog in and out of the database. Nothing here decides; everything is insert only."""
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, func, insert, select
@@ -73,18 +74,21 @@ def insert_revision(connection: Connection, values: Mapping[str, Any]) -> None:
     connection.execute(insert(tables.revision).values(**values))
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert_rows(connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
     """Insert many rows in batches."""
-    for start in range(0, len(rows), BATCH):
-        connection.execute(insert(table), rows[start : start + BATCH])
+    source = iter(rows)
+    while batch := list(islice(source, BATCH)):
+        connection.execute(insert(table), batch)
 
 
-def insert_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Insert the rows whose ``id`` is not there yet and give them back."""
-    known = ids_among(connection, table, [row["id"] for row in rows])
-    fresh = [row for row in rows if row["id"] not in known]
-    insert_rows(connection, table, fresh)
-    return fresh
+def insert_new(connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Insert the rows whose ``id`` is not there yet."""
+    source = iter(rows)
+    while batch := list(islice(source, BATCH)):
+        known = ids_among(connection, table, [row["id"] for row in batch])
+        fresh = [row for row in batch if row["id"] not in known]
+        if fresh:
+            connection.execute(insert(table), fresh)
 
 
 def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> set[str]:
@@ -96,16 +100,42 @@ def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> set[s
     return found
 
 
-def rows_until(connection: Connection, table: Table, number: int) -> Iterator[Row[Any]]:
-    """Stream every row of a table that a revision knows, oldest belief first."""
-    query = select(table).where(table.c.recorded_revision <= number).order_by(table.c.recorded_revision)
+def rows_until(connection: Connection, table: Table, number: int) -> Iterator[Any]:
+    """Stream every row of a table that a revision knows, in no order: sorting would cost more than the reading."""
+    query = select(table).where(table.c.recorded_revision <= number)
     yield from connection.execute(query, execution_options=STREAMED)
+
+
+def prices_until(connection: Connection, number: int) -> Iterator[Any]:
+    """Stream every price belief of a revision, without what can be known from its revision."""
+    price = tables.price.c
+    query = select(
+        price.id,
+        price.offer_id,
+        price.source_id,
+        price.kind,
+        price.amount,
+        price.currency,
+        price.price_unit,
+        price.valid_from,
+        price.valid_to,
+        price.observed_on,
+        price.recorded_revision,
+        price.confidence,
+        price.note,
+    ).where(price.recorded_revision <= number)
+    yield from connection.execute(query, execution_options=STREAMED)
+
+
+def recorded_at(connection: Connection) -> dict[int, datetime]:
+    """Give the time each revision was recorded at."""
+    return {row.number: row.recorded_at for row in connection.execute(select(tables.revision))}
 
 
 def latest_records(connection: Connection, number: int) -> dict[tuple[str, str], Any]:
     """Read the newest payload of every record at a revision, withdrawn ones left out."""
     found: dict[tuple[str, str], Any] = {}
-    for row in rows_until(connection, tables.record, number):
+    for row in sorted(rows_until(connection, tables.record, number), key=lambda row: row.recorded_revision):
         found[row.kind, row.key] = row.payload
     return {key: payload for key, payload in found.items() if payload is not None}
 

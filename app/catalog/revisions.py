@@ -1,7 +1,7 @@
 """Publishing: one immutable, numbered revision with a content hash chained to all before it."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,6 +20,8 @@ from app.catalog.record import Record
 from app.catalog.repository import RevisionInfo
 
 Values = dict[str, Any]
+# Rows of one table, made anew each time they are asked for: once to hash them, once to insert them.
+Section = Callable[[], Iterator[Values]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,27 +73,31 @@ def publish(
         "summary": dict(content.summary),
     }
     repository.insert_revision(connection, values)
-    repository.insert_rows(connection, tables.record, sections["record"])
-    repository.insert_new(connection, tables.source, sections["source"])
-    repository.insert_new(connection, tables.offer, sections["offer"])
-    repository.insert_rows(connection, tables.price, [{**row, "recorded_at": now} for row in sections["price"]])
-    repository.insert_rows(connection, tables.fx_rate, sections["fx_rate"])
-    repository.insert_new(connection, tables.quarantine, sections["quarantine"])
-    repository.insert_rows(connection, tables.quarantine_decision, sections["quarantine_decision"])
-    repository.insert_rows(connection, tables.availability, sections["availability"])
+    repository.insert_rows(connection, tables.record, sections["record"]())
+    repository.insert_new(connection, tables.source, sections["source"]())
+    repository.insert_new(connection, tables.offer, sections["offer"]())
+    repository.insert_rows(connection, tables.price, ({**row, "recorded_at": now} for row in sections["price"]()))
+    repository.insert_rows(connection, tables.fx_rate, sections["fx_rate"]())
+    repository.insert_new(connection, tables.quarantine, sections["quarantine"]())
+    repository.insert_rows(connection, tables.quarantine_decision, sections["quarantine_decision"]())
+    repository.insert_rows(connection, tables.availability, sections["availability"]())
     del values["parent_number"]
     return RevisionInfo(**values)
 
 
-def content_hash(parent_sha256: str, sections: Mapping[str, Sequence[Values]]) -> str:
-    """Hash a revision's rows in a fixed order, after the hash of the revision before; the clock has no part in it."""
+def content_hash(parent_sha256: str, sections: Mapping[str, Section]) -> str:
+    """Hash a revision's rows in a fixed order, after the hash of the revision before; the clock has no part in it.
+
+    Rows are sorted by their own hashes, so that a large import need not stand in memory as text.
+    """
     digest = hashlib.sha256(parent_sha256.encode())
     for name in sorted(sections):
-        lines = sorted(orjson.dumps(_plain(row), option=orjson.OPT_SORT_KEYS) for row in sections[name])
+        lines = sorted(
+            hashlib.sha256(orjson.dumps(_plain(row), option=orjson.OPT_SORT_KEYS)).digest() for row in sections[name]()
+        )
         digest.update(f"\n{name} {len(lines)}\n".encode())
         for line in lines:
             digest.update(line)
-            digest.update(b"\n")
     return digest.hexdigest()
 
 
@@ -106,40 +112,43 @@ def _text(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _sections(content: RevisionContent, number: int) -> dict[str, list[Values]]:
+def _sections(content: RevisionContent, number: int) -> dict[str, Section]:
     sources = {price.source.id: price.source for price in content.prices}
     sources.update({seen.source.id: seen.source for seen in content.availability})
     return {
-        "record": [
-            {"kind": record.kind, "key": record.key, "recorded_revision": number, "payload": encode(record.payload)}
-            for record in content.records
-        ],
-        "source": [_source_values(source, number) for source in sources.values()],
-        "offer": [_offer_values(offer, number) for offer in content.offers],
-        "price": [_price_values(price, number) for price in content.prices],
-        "fx_rate": list(_fx_values(content.fixings, number)),
-        "quarantine": [_held_values(key, held, number) for key, held in content.held],
-        "quarantine_decision": [
-            {
-                "quarantine_id": made.quarantine_id,
-                "decision": made.decision,
-                "reason": made.reason,
-                "actor": made.actor,
-                "recorded_revision": number,
-            }
-            for made in content.decisions
-        ],
-        "availability": [
-            {
-                "offer_id": seen.offer_id,
-                "observed_on": seen.observed_on,
-                "recorded_revision": number,
-                "status": seen.status,
-                "lead_time_days": seen.lead_time_days,
-                "source_id": seen.source.id,
-            }
-            for seen in content.availability
-        ],
+        "record": lambda: (_record_values(record, number) for record in content.records),
+        "source": lambda: (_source_values(source, number) for source in sources.values()),
+        "offer": lambda: (_offer_values(offer, number) for offer in content.offers),
+        "price": lambda: (_price_values(price, number) for price in content.prices),
+        "fx_rate": lambda: _fx_values(content.fixings, number),
+        "quarantine": lambda: (_held_values(key, held, number) for key, held in content.held),
+        "quarantine_decision": lambda: (_decision_values(made, number) for made in content.decisions),
+        "availability": lambda: (_availability_values(seen, number) for seen in content.availability),
+    }
+
+
+def _record_values(record: Record, number: int) -> Values:
+    return {"kind": record.kind, "key": record.key, "recorded_revision": number, "payload": encode(record.payload)}
+
+
+def _decision_values(made: Decision, number: int) -> Values:
+    return {
+        "quarantine_id": made.quarantine_id,
+        "decision": made.decision,
+        "reason": made.reason,
+        "actor": made.actor,
+        "recorded_revision": number,
+    }
+
+
+def _availability_values(seen: Availability, number: int) -> Values:
+    return {
+        "offer_id": seen.offer_id,
+        "observed_on": seen.observed_on,
+        "recorded_revision": number,
+        "status": seen.status,
+        "lead_time_days": seen.lead_time_days,
+        "source_id": seen.source.id,
     }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from io import StringIO
+from sys import intern
 
 from app.catalog.imports.labels import Labels, region_code
 from app.catalog.imports.purchase import read_purchase
@@ -227,9 +228,9 @@ def _staged(line: int, row: Mapping[str, str], column: str, reading: Reading) ->
         line=line,
         key=OfferKey(
             provider=provider,
-            sku=sku,
-            accelerator_label=row["accelerator"].strip(),
-            region=region_code(row["region"]),
+            sku=intern(sku),
+            accelerator_label=intern(row["accelerator"].strip()),
+            region=intern(region_code(row["region"])),
             purchase_model=purchase.model,
             product=purchase.product,
             term_months=purchase.term_months,

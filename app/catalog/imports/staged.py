@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 
 from app.catalog.offers import OfferKey, Source
 
@@ -66,11 +67,11 @@ class StagedPrice:
     note: str | None = None
     jump_confirmed: bool = False
     doubts: tuple[tuple[str, str], ...] = ()
+    # Identity of the offer: the same key gives the same id on every installation.
+    offer_id: str = field(init=False)
 
-    @property
-    def offer_id(self) -> str:
-        """Identity of the offer: the same key gives the same id on every installation."""
-        return offer_id_of(self.key)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offer_id", offer_id_of(self.key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,7 @@ def offer_id_of(key: OfferKey) -> str:
     return "ofr_" + hashlib.sha256("\x1f".join(key.parts()).encode()).hexdigest()[:32]
 
 
+@lru_cache(maxsize=4_096)
 def source_of(citation: str, method: str, retrieved_on: date | None = None, licence: str | None = None) -> Source:
     """Make a source whose id follows from what it is."""
     digest = hashlib.sha256(f"{citation}\x1f{method}".encode()).hexdigest()[:32]
