@@ -1,6 +1,6 @@
 """What can run, for one item: asked of the engine once, remembered per catalog revision and job."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,13 +49,11 @@ class ItemRuns:
             "api_prices": [dict(row) for row in self.api_prices],
         }
 
-    def kept(self, priced: Mapping[str, Any]) -> dict[str, Any]:
-        """Only the runs behind the options that are shown: a replay ranks the same ones the same way."""
-        shown = {option["run_key"] for option in priced["options"]}
-        runs = [self.complete(run.light) for run in self.found if run.light["key"] in shown]
+    def kept(self, keys: Collection[str]) -> dict[str, Any]:
+        """The runs with these keys in full: what is stored with a quote and priced again from there."""
         return {
             "id": self.item_id,
-            "runs": runs,
+            "runs": [self.complete(run.light) for run in self.found if run.light["key"] in keys],
             "refused": self.refused_json(),
             "api_prices": [dict(row) for row in self.api_prices],
             "considered": len(self.found),

@@ -60,6 +60,21 @@ class Priced:
     standing: Standing
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedItem:
+    """An item as an answer shows it.
+
+    Parameters
+    ----------
+    ranked_runs : frozenset of str
+        Runs of every option that was priced in full. Kept with a quote, they are enough to rank the same options the
+        same way again: whatever was left out stood behind all of them.
+    """
+
+    content: dict[str, Any]
+    ranked_runs: frozenset[str]
+
+
 def price_item(
     snapshot: Snapshot,
     item: Item,
@@ -68,7 +83,7 @@ def price_item(
     terms: PricedTerms,
     at: str,
     complete: Callable[[Run], Run],
-) -> dict[str, Any]:
+) -> PricedItem:
     """Options of an item, best first, with what could not be priced and why.
 
     Parameters
@@ -106,7 +121,7 @@ def price_item(
         options[0]["recommended"] = True
     sides = [(p.choice.run, p.choice.price, p.choice.id) for p in best if not isinstance(p.choice.price, Unpriced)]
     api = list(outputs.get("api_prices", ()))
-    return {
+    content = {
         "id": item.id,
         "kind": item.job.kind,
         "objective": item.objective,
@@ -119,6 +134,7 @@ def price_item(
         "unpriced_offers": list(unpriced.values())[:MOST_UNPRICED_SHOWN],
         "unpriced_offers_count": len(unpriced),
     }
+    return PricedItem(content=content, ranked_runs=frozenset(str(choice.run["key"]) for choice in finalists))
 
 
 def _of_shown(
@@ -342,8 +358,11 @@ def _named(choice: Choice, item: Item) -> tuple[str | None, str | None]:
 def _bill(choice: Choice, terms: PricedTerms) -> Priced:
     """The exact bill at the median hours."""
     cost = _cost(choice, terms, ("p50",))
-    net = cost.totals.net.amount if cost is not None and cost.totals is not None else None
-    return Priced(choice=choice, cost=cost, standing=replace(choice.standing, net=net))
+    if cost is not None and cost.totals is not None:
+        return Priced(choice=choice, cost=cost, standing=replace(choice.standing, net=cost.totals.net.amount))
+    return Priced(
+        choice=choice, cost=cost, standing=replace(choice.standing, net=None, priced_part=choice.standing.net)
+    )
 
 
 def _spread(priced: Priced, terms: PricedTerms) -> Cost | None:

@@ -11,12 +11,21 @@ UNKNOWN = (1, Decimal(0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What an option is ranked by; None = not known, which ranks behind everything known."""
+    """What an option is ranked by; None = not known, which ranks behind everything known.
+
+    Parameters
+    ----------
+    net : Decimal or None
+        Exact where the bill was written, coarse before.
+    priced_part : Decimal or None
+        Of a bill without a total, what is priced of it: orders the incomplete among themselves.
+    """
 
     net: Decimal | None
     hours: Decimal | None
     kg_co2e: Decimal | None
     name: str
+    priced_part: Decimal | None = None
 
 
 def sort_key(objective: str, standing: Standing) -> tuple[object, ...]:
@@ -24,7 +33,7 @@ def sort_key(objective: str, standing: Standing) -> tuple[object, ...]:
     cost, time = _known(standing.net), _known(standing.hours)
     both = None if standing.net is None or standing.hours is None else standing.net * standing.hours
     first = {"cost": cost, "time": time, "cost_time": _known(both), "carbon": _known(standing.kg_co2e)}[objective]
-    return (*first, *cost, *time, standing.name)
+    return (*first, *cost, *_known(standing.priced_part), *time, standing.name)
 
 
 def _known(value: Decimal | None) -> tuple[int, Decimal]:

@@ -102,8 +102,8 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date, book: Pr
         selection = _selected(snapshot, item, at)
         found = run_item(snapshot, item, selection, at)
         priced = price_item(snapshot, item, found.outputs(), selection, terms, at, found.complete)
-        items.append(priced)
-        outputs.append(found.kept(priced))
+        items.append(priced.content)
+        outputs.append(found.kept(priced.ranked_runs))
     return Estimate(
         spec=request.model_dump(mode="json"),
         engine_outputs={"engine_version": ENGINE_VERSION, "items": outputs},
@@ -171,7 +171,7 @@ def price(
     for i, item in enumerate(request.items):
         at = f"/items/{i}"
         selection = _selected(snapshot, item, at)
-        items.append(price_item(snapshot, item, stored[item.id], selection, terms, at, _whole))
+        items.append(price_item(snapshot, item, stored[item.id], selection, terms, at, _whole).content)
     return _content(items, terms)
 
 

@@ -19,6 +19,19 @@ BODIES = {
     "owned": body(
         training(), supply={"accelerators": ["h100-sxm5-80"], "accelerator_count": 64, "purchase_models": ["owned"]}
     ),
+    "incomplete": body(training(data={"storage": "weka"}), supply={"accelerators": ["h100-sxm5-80"]}),
+    "spot and reserved": body(training(), supply={"purchase_models": ["spot", "reserved_1y", "owned"]}),
+    "by the hour": body(
+        inference(
+            traffic={
+                "requests_per_second": 40,
+                "input_tokens": 1000,
+                "output_tokens": 500,
+                "hourly_weights": [1, 2, 3, 4] * 6,
+            },
+            availability={"autoscaling": "hourly", "spare_replicas": 1},
+        )
+    ),
     "yuan": body(
         training(),
         terms={"currency": "CNY", "markup": "0.15", "discount": "0.05", "contingency": "0.10", "tax_region": "CN"},
