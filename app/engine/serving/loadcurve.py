@@ -72,23 +72,45 @@ def load_curve(replicas: Replicas, points: int = POINTS) -> LoadCurve:
     ----------
     1. Agrawal et al., "Vidur", 2024 (capacity search over load).
     """
-    plans = len(replicas.plans)
     rungs = np.linspace(0.0, 1.0, points)[None, :]
-    running = np.maximum(replicas.cap**rungs, 1.0)
+    return curve_at(replicas, np.maximum(replicas.cap**rungs, 1.0))
+
+
+def curve_at(replicas: Replicas, running: Floats, idle_step_s: Floats | None = None) -> LoadCurve:
+    """Evaluate every plan at given batch sizes.
+
+    Parameters
+    ----------
+    replicas : Replicas
+    running : array (plans, points) [request]
+        Rising along the points.
+    idle_step_s : array (plans, 1) or None [s]
+        A pure decode step of one sequence; None takes the first point, which is then one sequence.
+
+    Returns
+    -------
+    LoadCurve
+
+    References
+    ----------
+    1. Agrawal et al., "Vidur", 2024.
+    """
+    plans, points = running.shape
     costs, requests = replicas.costs, replicas.requests
     if plans > 1:  # one plan broadcasts over its points
         rows = np.repeat(np.arange(plans), points)
         costs, requests = take(costs, rows), take(requests, rows)
     steady = steady_state(costs, requests, running.reshape(-1, 1))
     shape = (plans, points)
+    step = steady.decode_s.reshape(shape)
     return LoadCurve(
         running=running,
         rate=steady.requests_per_s.reshape(shape),
         iteration_s=steady.iteration_s.reshape(shape),
         first_token_s=steady.first_token_s.reshape(shape),
         work_s=steady.prefill_s.reshape(shape),
-        step_s=steady.decode_s.reshape(shape),
-        idle_step_s=steady.decode_s.reshape(shape)[:, :1],
+        step_s=step,
+        idle_step_s=step[:, :1] if idle_step_s is None else idle_step_s,
     )
 
 

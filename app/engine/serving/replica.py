@@ -84,6 +84,32 @@ def take(value: T, rows: Sequence[int] | NDArray[np.intp]) -> T:
     return type(value)(**picked)
 
 
+def subset(replicas: Replicas, rows: NDArray[np.intp]) -> Replicas:
+    """Some of the plans.
+
+    Parameters
+    ----------
+    replicas : Replicas
+    rows : array of int
+
+    Returns
+    -------
+    Replicas
+
+    References
+    ----------
+    1. NumPy indexing.
+    """
+    if len(rows) == len(replicas.plans):
+        return replicas
+    return replace(
+        replicas, plans=tuple(replicas.plans[i] for i in rows), operators=take(replicas.operators, rows),
+        costs=take(replicas.costs, rows), memory=take(replicas.memory, rows), requests=take(replicas.requests, rows),
+        cap=replicas.cap[rows], cache_tokens=replicas.cache_tokens[rows],
+        sequence_bytes=replicas.sequence_bytes[rows], size=replicas.size[rows],
+    )  # fmt: skip
+
+
 @lru_cache(maxsize=512)
 def cached_operators(t: Transformer, precisions: Precisions, plans: tuple[Plan, ...]) -> Operators:
     """Operators of a set of plans; they depend on the architecture only and are kept.

@@ -1,5 +1,6 @@
 """Which plan, and how many replicas: offline, closed loop and open loop."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from app.engine.serving.loadcurve import (
     LoadCurve,
     Quantiles,
     Waits,
+    curve_at,
     e2e_at,
     quantiles_for,
     random_waits,
@@ -16,11 +18,13 @@ from app.engine.serving.loadcurve import (
     ttft_at,
 )
 from app.engine.serving.operators import Floats
-from app.engine.serving.replica import Replicas
+from app.engine.serving.replica import Replicas, subset
 from app.engine.workload import ServingWorkload
 
 Flags = NDArray[np.bool_]
 
+# batches tried between two rungs of the ladder once the objectives break between them
+REFINED_POINTS = 6
 # open-loop traffic is planned to this share of the highest rate, so that queues stay short between bursts;
 # Google, "Site Reliability Engineering", 2016, chapter 18 (capacity planning with headroom)
 PLANNED_UTILIZATION = 0.85
@@ -145,6 +149,7 @@ def best_under_objectives(
     curve: LoadCurve,
     accepted: float,
     planned_utilization: float = PLANNED_UTILIZATION,
+    worth: Callable[[Floats], Floats] | None = None,
 ) -> tuple[Floats, Floats]:
     """Most requests in one replica of each plan, and its rate, with every objective held (0 where none is).
 
@@ -155,6 +160,8 @@ def best_under_objectives(
     curve : LoadCurve
     accepted : float [token]
     planned_utilization : float [1]
+    worth : callable or None
+        Value of each plan given its highest load, rising with it; plans that cannot win are then not refined.
 
     Returns
     -------
@@ -162,33 +169,56 @@ def best_under_objectives(
 
     Notes
     -----
-    The first batch that breaks an objective is refined linearly between its rung and the one before it.
+    The ladder is evaluated once, then once more between the last batch that holds and the first that does not.
 
     References
     ----------
     1. Zhong et al., "DistServe", 2024, section 2.3 (goodput under objectives).
     """
     highest = curve.rate.max(axis=1, keepdims=True)
-    if workload.requests_per_s is not None:
-        waits = random_waits(workload, curve, curve.rate, highest, replicas.cap)
-        allowed = curve.rate <= planned_utilization * highest
-        allowed[:, 0] = True
-    else:
-        waits, allowed = no_waits(curve), np.ones_like(curve.rate, dtype=bool)
-    held = objectives_hold(workload, curve, waits, replicas.frontend_s, accepted)
-    held = np.logical_and.accumulate(held & allowed, axis=1)
-    last = held.sum(axis=1) - 1
-    rows = np.arange(len(last))
-    ok = last >= 0
-    at = np.maximum(last, 0)
-    running = np.where(ok, curve.running[rows, at], 0.0)
-    rate = np.where(ok, curve.rate[rows, at], 0.0)
     if workload.requests_per_s is not None and not workload.objectives:
         target = planned_utilization * highest[:, 0]
         rising = np.maximum.accumulate(curve.rate, axis=1)
         running = np.maximum(interpolate(target, rising, curve.running), 1.0)
-        rate = np.maximum(target, curve.rate[:, 0])
-    return running, rate
+        return running, np.maximum(target, curve.rate[:, 0])
+    limit = planned_utilization * highest if workload.requests_per_s is not None else np.full_like(highest, np.inf)
+    last = _last_held(workload, replicas, curve, accepted, highest, limit)
+    rows, at = np.arange(len(last)), np.maximum(last, 0)
+    if workload.objectives and (last >= 0).any():
+        up = np.minimum(at + 1, curve.running.shape[1] - 1)
+        figure = curve.rate if workload.requests_per_s is not None else curve.running
+        kept = _survivors(worth, np.where(last >= 0, figure[rows, at], 0.0), np.where(last >= 0, figure[rows, up], 0.0))
+        some = subset(replicas, kept)
+        low, high = curve.running[kept, at[kept]][:, None], curve.running[kept, up[kept]][:, None]
+        steps = np.linspace(0.0, 1.0, REFINED_POINTS)
+        fine = curve_at(some, low * (high / low) ** steps, curve.idle_step_s[kept])
+        found = np.maximum(_last_held(workload, some, fine, accepted, highest[kept], limit[kept]), 0)
+        running, rate = curve.running[rows, at], curve.rate[rows, at]
+        running[kept] = fine.running[np.arange(len(kept)), found]
+        rate[kept] = fine.rate[np.arange(len(kept)), found]
+        return np.where(last >= 0, running, 0.0), np.where(last >= 0, rate, 0.0)
+    return np.where(last >= 0, curve.running[rows, at], 0.0), np.where(last >= 0, curve.rate[rows, at], 0.0)
+
+
+def _survivors(worth: Callable[[Floats], Floats] | None, low: Floats, high: Floats) -> NDArray[np.intp]:
+    """Plans whose best case is no worse than the best of the worst cases."""
+    if worth is None:
+        return np.flatnonzero(high > 0.0)
+    return np.flatnonzero((worth(high) >= worth(low).max()) & (high > 0.0))
+
+
+def _last_held(
+    workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float, highest: Floats, limit: Floats
+) -> NDArray[np.intp]:
+    """Index of the last batch up to which every objective and the planned rate hold; -1 where none does."""
+    if workload.requests_per_s is not None:
+        waits = random_waits(workload, curve, curve.rate, highest, replicas.cap)
+        allowed = curve.rate <= limit
+        allowed[:, 0] = True
+    else:
+        waits, allowed = no_waits(curve), np.ones_like(curve.rate, dtype=bool)
+    held = objectives_hold(workload, curve, waits, replicas.frontend_s, accepted) & allowed
+    return np.asarray(np.logical_and.accumulate(held, axis=1).sum(axis=1) - 1)
 
 
 def choose(
@@ -219,16 +249,21 @@ def choose(
     1. Zhong et al. 2024 (goodput per accelerator).
     """
     size = replicas.size[:, 0]
-    running, rate = best_under_objectives(workload, replicas, curve, accepted)
     copies_given = np.floor((accelerators or 0) / size)
     if workload.offline or (workload.requests_per_s is None and workload.concurrency is None):
         return _offline(replicas, curve, copies_given if accelerators else np.ones_like(size), bool(accelerators))
     if workload.requests_per_s is not None:
         need = workload.requests_per_s * workload.peak_to_mean
-        per_replica = rate
     else:
         need = float(workload.concurrency or 0.0)
-        per_replica = running
+
+    def worth(load: Floats) -> Floats:
+        if accelerators is None:
+            return np.asarray(-np.ceil(need / np.maximum(load, 1e-12) - 1e-9) * size)
+        return np.asarray(copies_given * load)
+
+    running, rate = best_under_objectives(workload, replicas, curve, accepted, worth=worth)
+    per_replica = rate if workload.requests_per_s is not None else running
     met = per_replica > 0.0
     if accelerators is None:
         copies = np.ceil(need / np.maximum(per_replica, 1e-12) - 1e-9)
