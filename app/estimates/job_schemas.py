@@ -7,12 +7,11 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.estimates.fields import Count, Flag, Name, Number, Schema
+from app.estimates.model_schemas import LONGEST_SEQUENCE, Model
 
 # Bounds exist to answer a typing error instead of computing it; each is far beyond anything built so far.
 MOST_TOKENS = 1e17
-MOST_PARAMETERS = 1e14
 MOST_ACCELERATORS = 131_072
-LONGEST_SEQUENCE = 16_777_216
 LARGEST_BATCH = 1_000_000
 MOST_REQUESTS_PER_SECOND = 1e7
 
@@ -24,57 +23,6 @@ ReleaseDate = Annotated[
 ]
 TrainingPrecision = Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "int8", "auto"]
 ServingPrecision = Literal["bf16", "fp16", "fp8", "int8", "int4", "nvfp4", "mxfp4", "auto"]
-
-
-class ExplicitTransformer(Schema):
-    """A decoder-only architecture by its dimensions; mixture-of-experts fields together or not at all."""
-
-    hidden: Annotated[Count, Field(ge=1, le=1_000_000)]
-    layers: Annotated[Count, Field(ge=1, le=10_000)]
-    heads: Annotated[Count, Field(ge=1, le=100_000)]
-    kv_heads: Annotated[Count, Field(ge=1, le=100_000)] | None = None
-    head_dim: Annotated[Count, Field(ge=1, le=100_000)] | None = None
-    ffn: Annotated[Count, Field(ge=1, le=10_000_000)]
-    vocab: Annotated[Count, Field(ge=1, le=100_000_000)]
-    gated: Flag = True
-    tied_embeddings: Flag = False
-    window: Annotated[Count, Field(ge=1, le=LONGEST_SEQUENCE)] | None = None
-    context: Annotated[Count, Field(ge=1, le=LONGEST_SEQUENCE)] | None = None
-    experts: Annotated[Count, Field(ge=1, le=100_000)] | None = None
-    active_experts: Annotated[Count, Field(ge=1, le=100_000)] | None = None
-    expert_ffn: Annotated[Count, Field(ge=1, le=10_000_000)] | None = None
-    shared_ffn: Annotated[Count, Field(ge=0, le=10_000_000)] = 0
-    dense_layers: Annotated[Count, Field(ge=0, le=10_000)] = 0
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "ExplicitTransformer":
-        expert = (self.experts, self.active_experts, self.expert_ffn)
-        if any(v is not None for v in expert) and any(v is None for v in expert):
-            raise PydanticCustomError("experts", "give experts, active_experts and expert_ffn together", {})
-        if self.experts is not None and (self.active_experts or 0) > self.experts:
-            raise PydanticCustomError("experts", "active_experts is at most experts: {most}", {"most": self.experts})
-        if self.kv_heads is not None and self.heads % self.kv_heads:
-            raise PydanticCustomError("kv_heads", "kv_heads divides heads ({heads})", {"heads": self.heads})
-        if self.head_dim is None and self.hidden % self.heads:
-            raise PydanticCustomError("heads", "heads divides hidden, or head_dim is given", {})
-        return self
-
-
-class Model(Schema):
-    """A model, described in exactly one way."""
-
-    ref: Name | None = None
-    huggingface_config: dict[str, Any] | None = None
-    transformer: ExplicitTransformer | None = None
-    parameters: Annotated[Number, Field(ge=1e6, le=MOST_PARAMETERS)] | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> "Model":
-        if sum(v is not None for v in (self.ref, self.huggingface_config, self.transformer, self.parameters)) != 1:
-            raise PydanticCustomError(
-                "one_of", "give exactly one of ref, huggingface_config, transformer and parameters", {}
-            )
-        return self
 
 
 class Dataset(Schema):

@@ -8,13 +8,14 @@ from typing import Any
 from app.catalog.snapshot import Snapshot
 from app.engine.outcome import Infeasible, TrainingResult
 from app.engine.training.minimum import SmallestSplit, smallest_split
+from app.estimates.hardware import Hardware
 from app.estimates.job import TrainingSpec, training_spec
 from app.estimates.job_schemas import TrainingJob
 from app.estimates.physics import train, training_calibration
 from app.estimates.runs import Found
 from app.estimates.schemas import Item, PurchaseModel, Supply
 from app.estimates.serving_runs import serving_runs
-from app.estimates.supply import Hardware, Selection, select
+from app.estimates.supply import Selection, select
 from app.estimates.training_runs import training_runs
 
 OWNED = PurchaseModel(kind="owned")

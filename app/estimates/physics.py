@@ -13,7 +13,7 @@ from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_training
 from app.engine.training.sweep import search_training_many
 from app.engine.workload import ServingPlanRequest, ServingWorkload, TrainingPlanRequest, TrainingWorkload
-from app.estimates.supply import Hardware
+from app.estimates.hardware import Hardware
 
 # one entry is a few kilobytes; a catalog of fifty machines at four sizes is two hundred entries a job
 REMEMBERED = 8_192

@@ -11,9 +11,9 @@ from app.engine.run import RunOutcome, breakdown_with_stall, run_training, token
 from app.engine.workload import TrainingWorkload
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.conditions import campaign_of, conditions_of
+from app.estimates.hardware import Hardware
 from app.estimates.job_schemas import TrainingJob
 from app.estimates.schemas import Item
-from app.estimates.supply import Hardware
 
 BF16_BYTES = 2.0
 # The newest checkpoint and the one before it, in case the newest is damaged.

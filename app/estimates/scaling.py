@@ -5,10 +5,10 @@ from typing import Any
 
 from app.catalog.snapshot import Snapshot
 from app.engine.outcome import Band, Infeasible, TrainingResult
+from app.estimates.hardware import Hardware
 from app.estimates.physical import step
 from app.estimates.physics import quantized
 from app.estimates.schemas import Item
-from app.estimates.supply import Hardware
 
 LARGEST_CLUSTER = 16_384
 

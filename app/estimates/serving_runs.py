@@ -10,13 +10,14 @@ from app.engine.run.energy import energy
 from app.engine.serving.fleet import hourly_fleet
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.conditions import power_of
+from app.estimates.hardware import Hardware
 from app.estimates.job import ServingSpec, serving_spec
 from app.estimates.job_schemas import InferenceJob
 from app.estimates.physics import quantized, serve, serve_most
+from app.estimates.run_json import band_json, fabric_json
 from app.estimates.runs import Found, Runs
 from app.estimates.schemas import Item
-from app.estimates.supply import STEADY, Hardware, Selection
-from app.estimates.training_runs import band_json, fabric_json
+from app.estimates.supply import STEADY, Selection
 
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_MONTH = 730.0

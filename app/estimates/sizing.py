@@ -9,7 +9,7 @@ from app.engine.accounting import count_parameters
 from app.engine.hardware import Accelerator
 from app.engine.precision import FORMATS
 from app.engine.workload import TrainingWorkload
-from app.estimates.supply import Hardware
+from app.estimates.hardware import Hardware
 
 SECONDS_PER_HOUR = 3600.0
 # Bytes of state per parameter: BF16 weights and gradients, FP32 master weights and two Adam moments (Rajbhandari et

@@ -1,52 +1,16 @@
 """On what a job may run: offers of the catalog that match the supply, and the hardware behind each of them."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from app.catalog.offers import Offer
 from app.catalog.snapshot import Snapshot
-from app.engine.hardware import Accelerator, Cluster, Fabric
 from app.estimates.errors import unknown_name
-from app.estimates.schemas import Network, PurchaseModel, Supply
+from app.estimates.hardware import Hardware, hardware_of, wired_hardware
+from app.estimates.schemas import PurchaseModel, Supply
 
-BITS_PER_BYTE = 8.0
-GIGA = 1e9
-# Providers do not say which network kind their instances use in a form the catalog holds; RoCE and InfiniBand of one
-# rate behave alike in the engine's alpha-beta model, so the kind only labels the assumption.
-UNSTATED_FABRIC = "ethernet"
 STEADY, SPOT = "steady", "spot"
 REMEMBERED = 256
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hardware:
-    """One kind of machine the engine is asked about.
-
-    Parameters
-    ----------
-    key : str
-        Identity for caching and for finding the run of an offer again.
-    accelerator : Accelerator
-        As wired in this machine: a one-accelerator instance has no scale-up neighbours.
-    fabric : Fabric or None
-        None = one node only.
-    """
-
-    key: str
-    accelerator: Accelerator
-    fabric: Fabric | None
-
-    def cluster(self, accelerators: int) -> Cluster:
-        """So many of them, wired together."""
-        return Cluster(accelerator=self.accelerator, accelerators=accelerators, fabric=self.fabric)
-
-    @property
-    def largest_count(self) -> int | None:
-        """Most accelerators it can be quoted for; None = no limit of its own."""
-        if self.fabric is not None:
-            return None
-        return max(self.accelerator.accelerators_per_node, self.accelerator.scale_up_domain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,73 +188,6 @@ def _excluded(snapshot: Snapshot, offer: Offer, *, pinned: bool) -> Skipped | No
     return None
 
 
-def hardware_of(snapshot: Snapshot, offer: Offer, network: Network | None) -> tuple[Hardware, str]:
-    """The machine behind an offer whose accelerator is quotable, and where its network's figures come from."""
-    spec = snapshot.accelerators[offer.accelerator_id or ""].spec
-    assert spec is not None
-    shape = snapshot.node_shapes.get(offer.node_shape_id) if offer.node_shape_id else None
-    gbps = shape.network_gbps_per_accelerator if shape is not None else None
-    if not _is_machine(offer):
-        return _hardware(spec, gbps, network)
-    is_part = offer.accelerator_count < spec.accelerators_per_node
-    return _hardware(_wired(spec, offer.accelerator_count), gbps, network, is_part_of_server=is_part)
-
-
-# Instance names of one-accelerator machines ("gpu_1x_b200", "gpu-h100x1", "a2-highgpu-1g", "gn7-c12g1", "g5.xlarge");
-# other single-accelerator rows without CPUs are prices per accelerator of machines that are sold whole.
-_ONE_ACCELERATOR_MACHINE = re.compile(r"(?:^|[^0-9a-z])1x|x1$|-1g$|g1\.|xlarge|_1gpu|^gpu-|^1[A-Z]", re.ASCII)
-
-
-def _is_machine(offer: Offer) -> bool:
-    """Whether the sold unit is a machine of its own rather than one accelerator of a whole server."""
-    if offer.sold_unit != "node":
-        return False
-    single = offer.accelerator_count == 1 and offer.vcpus is None
-    return not single or _ONE_ACCELERATOR_MACHINE.search(offer.key.sku) is not None
-
-
-def _wired(spec: Accelerator, per_node: int) -> Accelerator:
-    """The accelerator in a machine that holds ``per_node`` of them."""
-    if per_node == spec.accelerators_per_node:
-        return spec
-    # a domain that spans nodes (NVL72, TPU slices) stays; one inside the server shrinks with it
-    inside = spec.scale_up_domain <= spec.accelerators_per_node
-    domain = min(spec.scale_up_domain, per_node) if inside else spec.scale_up_domain
-    return replace(spec, accelerators_per_node=per_node, scale_up_domain=domain)
-
-
-def _hardware(
-    spec: Accelerator, gbps: float | None, network: Network | None, *, is_part_of_server: bool = False
-) -> tuple[Hardware, str]:
-    # the usual network is that of a whole server; what a virtual machine with a part of one gets, nobody states
-    typical = None if is_part_of_server else spec.scale_out_bytes_per_s_per_accelerator
-    if network is not None:
-        fabric, basis = _stated_fabric(network), "caller"
-    elif gbps is not None:
-        fabric, basis = _plain_fabric(gbps / BITS_PER_BYTE * GIGA), "offer"
-    elif typical is not None:
-        fabric, basis = _plain_fabric(typical), "typical"
-    else:
-        key = f"{spec.id}/{spec.accelerators_per_node}/none"
-        return Hardware(key=key, accelerator=spec, fabric=None), "unknown"
-    rate = f"{fabric.kind}:{fabric.bytes_per_s_per_accelerator:.6g}:{fabric.oversubscription:g}:{fabric.rails}"
-    key = f"{spec.id}/{spec.accelerators_per_node}/{rate}"
-    return Hardware(key=key, accelerator=spec, fabric=fabric), basis
-
-
-def _stated_fabric(network: Network) -> Fabric:
-    return Fabric(
-        kind=network.kind,
-        bytes_per_s_per_accelerator=network.bytes_per_s_per_accelerator,
-        oversubscription=network.oversubscription,
-        rails=network.rails,
-    )
-
-
-def _plain_fabric(bytes_per_s: float) -> Fabric:
-    return Fabric(kind=UNSTATED_FABRIC, bytes_per_s_per_accelerator=bytes_per_s)
-
-
 def _wants_owned(supply: Supply) -> bool:
     if supply.offers is not None:
         return False
@@ -308,7 +205,7 @@ def _owned(snapshot: Snapshot, supply: Supply) -> tuple[list[Candidate], list[Sk
         if entry is None or entry.spec is None or not entry.quotable:
             skipped.append(Skipped(subject=name, code="not_quotable", reason="the catalog has no usable specification"))
             continue
-        hardware, basis = _hardware(entry.spec, None, supply.network)
+        hardware, basis = wired_hardware(entry.spec, None, supply.network)
         candidates.append(Candidate(hardware=hardware, offer=None, fabric_basis=basis, name="owned"))
     return candidates, skipped
 

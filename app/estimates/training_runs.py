@@ -7,18 +7,20 @@ from functools import partial
 from typing import Any
 
 from app.catalog.snapshot import Snapshot, StorageSystem
-from app.engine.outcome import Band, Infeasible, TrainingResult
+from app.engine.outcome import Infeasible, TrainingResult
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.conditions import concurrency_choices, storage_of
 from app.estimates.errors import infeasible
+from app.estimates.hardware import Hardware
 from app.estimates.job import TrainingSpec, training_spec
 from app.estimates.job_schemas import TrainingJob
 from app.estimates.physics import quantized, sweep, train
+from app.estimates.run_json import band_json, checkpoint_json, data_json, fabric_json, performance_json
 from app.estimates.run_level import RunLevel, run_level, scaled
 from app.estimates.runs import Found, Runs
 from app.estimates.schemas import Item
 from app.estimates.sizing import DEFAULT_HORIZON_HOURS, LARGEST_CLUSTER, counts_to_try, state_bytes_at_least
-from app.estimates.supply import SPOT, Hardware, Selection
+from app.estimates.supply import SPOT, Selection
 
 # From the first guess a cluster is doubled at most this often to fit or to keep the deadline.
 MOST_TRIES = 6
@@ -207,7 +209,7 @@ class _Search:
             "fabric": fabric_json(hardware),
             "plan": asdict(result.plan),
             "evidence_class": result.evidence_class,
-            "performance": _performance(self.job, result, level, each),
+            "performance": performance_json(self.job, result, level, each),
             "hours_split": dict(level.split),
             "tokens": level.tokens,
             "tokens_per_run": level.tokens_per_run,
@@ -217,8 +219,8 @@ class _Search:
             "required_read_bytes_per_s": level.outcome.data.required_read_bytes_per_s * runs_at_once,
             "egress_bytes": level.egress_bytes,
             "spare_nodes": level.outcome.spare_nodes,
-            "data": _data(level),
-            "checkpoint": _checkpoint(level),
+            "data": data_json(level),
+            "checkpoint": checkpoint_json(level),
             "assumptions": [a.stored() for a in self._assumptions(result, level)],
         }
 
@@ -285,57 +287,3 @@ def _too_small(hardware: Hardware, fleet: int, least: float, missing: float) -> 
         numbers={"missing_bytes": missing, "needed_bytes": least},
         nearest={"accelerator_count": enough},
     )
-
-
-def _performance(job: TrainingJob, result: TrainingResult, level: RunLevel, each: int) -> dict[str, Any]:
-    outcome = level.outcome
-    rate = band_json(result.tokens_per_s)
-    return {
-        "tokens_per_second": rate,
-        "tokens_per_second_per_accelerator": {q: v / each for q, v in rate.items()},
-        "model_flops_utilization": result.model_flops_utilization,
-        "step_seconds": band_json(result.step_s),
-        "duration_hours": band_json(outcome.duration_hours),
-        "run_hours": band_json(outcome.run_hours),
-        "goodput": outcome.goodput,
-        "accelerator_utilization": outcome.accelerator_utilization,
-        "time_breakdown": level.breakdown(result),
-        "memory_breakdown_bytes": dict(result.memory_breakdown_bytes),
-        "bottleneck": result.bottleneck,
-        "plan_origin": result.plan_origin,
-        "interval_basis": "caller" if job.efficiency_override else result.evidence_class,
-        "tokens": level.tokens,
-        "iterations_per_week": outcome.iterations_per_week,
-        "interruptions": outcome.interruptions,
-    }
-
-
-def _data(level: RunLevel) -> dict[str, Any]:
-    data = level.outcome.data
-    return {
-        "stall_share": data.share,
-        "limited_by": data.limited_by,
-        "required_read_bytes_per_s": data.required_read_bytes_per_s,
-        "required_cores": data.required_cores,
-    }
-
-
-def _checkpoint(level: RunLevel) -> dict[str, Any]:
-    outcome = level.outcome
-    return {
-        "interval_s": outcome.checkpoint_interval_s,
-        "bytes": outcome.checkpoint_bytes,
-        "write_s": outcome.checkpoint_write_s,
-        "required_write_bytes_per_s": outcome.required_storage_write_bytes_per_s,
-    }
-
-
-def fabric_json(hardware: Hardware) -> dict[str, Any] | None:
-    """How a configuration names its network."""
-    fabric = hardware.fabric
-    return None if fabric is None else asdict(fabric)
-
-
-def band_json(band: Band) -> dict[str, float]:
-    """A band as an answer shows it."""
-    return {"p10": band.p10, "p50": band.p50, "p90": band.p90}
