@@ -13,7 +13,7 @@ from app.access.principal import Principal
 from app.catalog import service as catalog
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
-from app.estimates import service
+from app.estimates import service, studies
 from app.estimates.schemas import EstimateRequest, SensitivityRequest
 
 router = APIRouter(tags=["estimates"])
@@ -35,7 +35,7 @@ async def create_estimate(
     asked = service.with_tenant_defaults(body, principal.default_currency)
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
-    estimate = await run_in_threadpool(service.estimate, snapshot, asked, today, book)
+    estimate = await run_in_threadpool(studies.estimate_with_advice, snapshot, asked, today, book)
     return Response(orjson.dumps(estimate.as_json()), media_type="application/json")
 
 
@@ -55,7 +55,7 @@ async def create_sensitivity(
     asked = service.with_tenant_defaults(body, principal.default_currency)
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
-    answer = await run_in_threadpool(service.study, snapshot, asked, today, body.samples, book)
+    answer = await run_in_threadpool(studies.study, snapshot, asked, today, body.samples, book)
     return Response(orjson.dumps(answer), media_type="application/json")
 
 

@@ -20,7 +20,7 @@ from app.estimates.options import price_item
 from app.estimates.physical import Physical, machines, model_parallel_minimum, physical
 from app.estimates.scaling import ScalingPoint, curve, sizes
 from app.estimates.schemas import EstimateRequest, Item
-from app.estimates.sensitivity import SAMPLES, Limits, sensitivity
+from app.estimates.sensitivity import Limits, sensitivity
 from app.estimates.supply import NOT_ASKED, Selection, select
 from app.estimates.terms import PricedTerms, priced_terms
 from app.estimates.totals import content_totals
@@ -41,7 +41,6 @@ __all__ = [
     "price_day",
     "sensitivity",
     "sizes",
-    "study",
     "with_tenant_defaults",
 ]
 
@@ -110,45 +109,6 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date, book: Pr
         content=_content(items, terms),
         pins=_pins(snapshot, request, terms),
     )
-
-
-def study(
-    snapshot: Snapshot,
-    request: EstimateRequest,
-    today: date,
-    samples: int = SAMPLES,
-    book: PriceBook | None = None,
-) -> dict[str, Any]:
-    """What moves the totals of the recommended options, and how likely deadline and budget are kept.
-
-    Parameters
-    ----------
-    samples : int
-        Rows of each base matrix of the global study; a power of two.
-    book : PriceBook or None
-        As for :func:`estimate`.
-    """
-    answer = estimate(snapshot, request, today, book)
-    terms = priced_terms(snapshot, request.terms, price_day(request, today), book)
-    rows = []
-    for item, shown in zip(request.items, answer.content["items"], strict=True):
-        budget = item.constraints.budget
-        limits = Limits(
-            deadline_hours=item.constraints.deadline_hours,
-            budget=None
-            if budget is None
-            else float(terms.conversion(budget.currency).convert_unit(budget.money).amount),
-        )
-        option = shown["options"][0] if shown["options"] else None
-        rows.append(
-            {
-                "id": item.id,
-                "option_id": option["id"] if option else None,
-                "label": option["label"] if option else None,
-                "sensitivity": sensitivity(snapshot, option, limits, samples) if option else None,
-            }
-        )
-    return {"items": rows, "currency": terms.currency, "pins": answer.pins}
 
 
 def price(

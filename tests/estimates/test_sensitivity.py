@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import qmc
 
 from app.catalog.snapshot import Snapshot
-from app.estimates import service
+from app.estimates import service, studies
 from app.estimates.schemas import EstimateRequest
 from app.estimates.sensitivity import Limits, price_volatility, sensitivity
 from app.estimates.sobol import MOST_DIMENSIONS, sobol_indices, sobol_points
@@ -112,7 +112,7 @@ def test_a_study_covers_every_item_and_says_when_one_has_no_price(snapshot: Snap
         {"id": "own", "job": training(), "supply": {"accelerators": ["b200-sxm-180"], "accelerator_count": 64,
                                                     "purchase_models": ["owned"]}},
     ]  # fmt: skip
-    found = service.study(snapshot, EstimateRequest.model_validate({"items": items}), date(2026, 11, 30), 256)
+    found = studies.study(snapshot, EstimateRequest.model_validate({"items": items}), date(2026, 11, 30), 256)
     assert [row["id"] for row in found["items"]] == ["train", "serve", "own"]
     for row in found["items"]:
         assert row["sensitivity"]["status"] in ("computed", "not_priced")
