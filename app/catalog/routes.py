@@ -147,7 +147,9 @@ async def list_offers(
     shown = page_of(
         found,
         lambda offer: offer.id,
-        lambda offer: offer_view(offer, resolve_price(snapshot, offer, asked.as_of)),
+        lambda offer: offer_view(
+            offer, resolve_price(snapshot, offer, asked.as_of), snapshot.availability.get(offer.id, ())
+        ),
         page,
         response,
         snapshot,
@@ -181,7 +183,8 @@ def _region(name: str) -> str:
 async def get_offer(offer_id: str, asked: CatalogAsked) -> OfferView:
     """Show one offer with its price on the day."""
     offer = _offer(offer_id, asked)
-    return offer_view(offer, resolve_price(asked.snapshot, offer, asked.as_of))
+    seen = asked.snapshot.availability.get(offer.id, ())
+    return offer_view(offer, resolve_price(asked.snapshot, offer, asked.as_of), seen)
 
 
 @router.get("/v1/catalog/offers/{offer_id}/prices")

@@ -14,7 +14,15 @@ from app.catalog.importing import FORMATS, ImportOrder, ImportReport, ParsedImpo
 from app.catalog.imports.staged import FileError
 from app.catalog.quality import audit
 from app.catalog.reading import CatalogAsked, PageAsked, page_of
-from app.catalog.schemas import DecisionBody, Page, QuarantineView, RevisionView, price_view, revision_view
+from app.catalog.schemas import (
+    AvailabilityBody,
+    DecisionBody,
+    Page,
+    QuarantineView,
+    RevisionView,
+    price_view,
+    revision_view,
+)
 from app.catalog.snapshot import QuarantinedRow
 from app.foundation.clock import Clock
 from app.foundation.database import Database
@@ -148,6 +156,28 @@ async def _decide(
     revision = await database.transact(
         lambda connection: service.decide_quarantined(
             connection, quarantine_id, decision=decision, reason=body.reason, actor=principal.actor, now=now
+        )
+    )
+    return revision_view(revision)
+
+
+@router.post("/v1/catalog/offers/{offer_id}/availability")
+async def record_availability(
+    offer_id: str, body: AvailabilityBody, request: Request, principal: Writer
+) -> RevisionView:
+    """Record what was seen of an offer's supply, apart from its price; publishes a revision."""
+    database: Database = request.app.state.database
+    now = request.app.state.clock.now()
+    revision = await database.transact(
+        lambda connection: service.record_availability(
+            connection,
+            offer_id,
+            observed_on=body.observed_on,
+            status=body.status,
+            lead_time_days=body.lead_time_days,
+            source=body.source,
+            now=now,
+            actor=principal.actor,
         )
     )
     return revision_view(revision)

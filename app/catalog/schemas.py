@@ -1,12 +1,13 @@
 """What the catalog says over HTTP. Amounts are decimal strings beside their currency; a missing price has no amount."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.catalog.offers import Offer, PriceRow
+from app.catalog.offers import Availability, Offer, PriceRow
 from app.catalog.repository import RevisionInfo
 from app.catalog.resolve import Resolution, per_accelerator
 
@@ -86,6 +87,26 @@ class ResolutionView(BaseModel):
     lost: list[LosingPrice]
 
 
+class AvailabilityBody(BaseModel):
+    """What was seen of an offer's supply."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    observed_on: date
+    status: Literal["available", "limited", "waitlist", "unavailable"]
+    lead_time_days: int | None = Field(default=None, ge=0, le=1_500)
+    source: str = Field(min_length=3, max_length=500)
+
+
+class AvailabilityView(BaseModel):
+    """One observation of supply."""
+
+    observed_on: date
+    status: str
+    lead_time_days: int | None
+    source: str
+
+
 class OfferView(BaseModel):
     """An offer with its resolved price."""
 
@@ -115,6 +136,7 @@ class OfferView(BaseModel):
     excluded_reason: str | None
     notes: str | None
     price: ResolutionView
+    availability: AvailabilityView | None = Field(description="The last observation of supply on or before the day.")
 
 
 class OfferPage(Page[OfferView]):
@@ -223,9 +245,10 @@ def resolution_view(resolution: Resolution, offer: Offer) -> ResolutionView:
     )
 
 
-def offer_view(offer: Offer, resolution: Resolution) -> OfferView:
+def offer_view(offer: Offer, resolution: Resolution, seen: Sequence[Availability] = ()) -> OfferView:
     """Show an offer."""
     key = offer.key
+    past = [found for found in seen if found.observed_on <= resolution.as_of]
     return OfferView(
         id=offer.id,
         provider=key.provider,
@@ -253,6 +276,14 @@ def offer_view(offer: Offer, resolution: Resolution) -> OfferView:
         excluded_reason=offer.excluded_reason,
         notes=offer.notes,
         price=resolution_view(resolution, offer),
+        availability=None
+        if not past
+        else AvailabilityView(
+            observed_on=past[-1].observed_on,
+            status=past[-1].status,
+            lead_time_days=past[-1].lead_time_days,
+            source=past[-1].source.citation,
+        ),
     )
 
 

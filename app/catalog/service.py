@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,9 +16,12 @@ from app.catalog.importing import ParsedImport, ProviderReport
 from app.catalog.importing import commit as _commit
 from app.catalog.importing import preview as _preview
 from app.catalog.imports.formats.focus import FocusRates, read_focus
+from app.catalog.imports.staged import source_of
 from app.catalog.loading import load_snapshot
+from app.catalog.offers import Availability
 from app.catalog.pricebook_service import find_price_book, price_books, save_price_book, withdraw_price_book
 from app.catalog.repository import RevisionInfo
+from app.catalog.revisions import RevisionContent, publish
 from app.catalog.seeding import labels_of
 from app.catalog.seeding import seed as _seed
 from app.catalog.snapshot import AcceleratorEntry, Snapshot, SoftwareMinimum
@@ -38,6 +41,7 @@ __all__ = [
     "list_revisions",
     "preview_import",
     "price_books",
+    "record_availability",
     "save_price_book",
     "seed",
     "seed_when_empty",
@@ -159,6 +163,32 @@ def decide_quarantined(
 ) -> RevisionInfo:
     """Accept or reject a held row, with a reason."""
     return _decide(connection, quarantine_id, decision=decision, reason=reason, actor=actor, now=now)
+
+
+def record_availability(
+    connection: Connection,
+    offer_id: str,
+    *,
+    observed_on: date,
+    status: str,
+    lead_time_days: int | None,
+    source: str,
+    now: datetime,
+    actor: str,
+) -> RevisionInfo:
+    """Publish what was seen of an offer's supply: a status and a lead time, apart from its price."""
+    if offer_id not in current_snapshot(connection).offers:
+        raise errors.no_offer()
+    seen = Availability(
+        offer_id=offer_id,
+        observed_on=observed_on,
+        status=status,
+        lead_time_days=lead_time_days,
+        source=source_of(source, "manual", observed_on),
+    )
+    summary = {"availability": offer_id, "status": status}
+    content = RevisionContent(availability=[seen], summary=summary)
+    return publish(connection, content, reason="availability", actor=actor, now=now)
 
 
 def list_imports(connection: Connection, *, before: str | None, limit: int) -> list[dict[str, Any]]:

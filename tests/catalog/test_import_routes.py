@@ -133,3 +133,17 @@ def test_focus_rates_become_a_price_book_never_list_prices(api):
     (rule,) = book["rules"]
     assert (rule["instance_type"], rule["amount"], rule["contract"]) == ("p5.48xlarge", "38.528", "EDP-2026-7")
     assert head(api) == 1
+
+
+def test_supply_is_recorded_apart_from_the_price(api):
+    wanted = {"provider": "coreweave", "instance_type": "gb200-4x"}
+    (offer,) = api.get("/v1/catalog/offers", params=wanted).json()["items"]
+    assert offer["availability"] is None
+    seen = {"observed_on": "2026-11-20", "status": "waitlist", "lead_time_days": 45, "source": "account manager"}
+    assert api.post(f"/v1/catalog/offers/{offer['id']}/availability", json=seen).status_code == 200
+    (after,) = api.get("/v1/catalog/offers", params=wanted).json()["items"]
+    assert after["availability"] == {**seen}
+    assert after["price"]["winner"] == offer["price"]["winner"]
+    (before,) = api.get("/v1/catalog/offers", params={**wanted, "catalog_revision": "1"}).json()["items"]
+    assert before["availability"] is None
+    assert api.post("/v1/catalog/offers/ofr_0/availability", json=seen).status_code == 404
