@@ -13,11 +13,13 @@ from app.engine.outcome import Infeasible, ServingResult
 from app.engine.serving.answer import band
 from app.engine.serving.calibration import ServingCalibration, Situation
 from app.engine.serving.plans import routed_experts
+from app.engine.serving.search import search_serving
+from app.engine.workload import ServingPlanRequest
 from benchmarks.serving.batch import assemble, predict
 from benchmarks.serving.cases import Case, RefusedError
 from benchmarks.serving.fit import UNSATURATED_TTFT_MS
 from benchmarks.serving.mlperf import SystemFigures, fit_prompts, predict_system
-from benchmarks.serving.read import Refusal, read_cases, read_rows, searched, with_plan
+from benchmarks.serving.read import Refusal, read_cases, read_rows, searched, with_plan, workload_of
 
 METRICS = {
     "output_tokens_per_s_total": "output_tokens_per_s",
@@ -80,6 +82,9 @@ def outcomes_of(cases: Sequence[Case], calibration: ServingCalibration) -> tuple
         chosen = [c for c in planned if c.regime == regime]
         if chosen:
             out.extend(_regime(chosen, calibration))
+    for case in planned:
+        if case.regime == "disaggregated":
+            out.extend(_disaggregated(case, calibration))
     mlperf, more = _mlperf([c for c in cases if c.mlperf], calibration)
     return out + mlperf, refusals + more
 
@@ -101,6 +106,30 @@ def _regime(cases: Sequence[Case], calibration: ServingCalibration) -> list[Outc
             if measured and np.isfinite(values[i]):
                 out.append(_outcome(case, metric, measured, float(values[i]), calibration, search))
     return out
+
+
+def _disaggregated(case: Case, calibration: ServingCalibration) -> list[Outcome]:
+    """Prefill and decode on replicas of their own: the engine's group of both, with the decode replica's width."""
+    assert case.plan is not None
+    assert case.workers is not None
+    tensor, pipeline, expert, data = case.plan
+    request = ServingPlanRequest(
+        tensor=tensor, pipeline=pipeline, expert=expert, data=data, prefill_replicas=case.workers[0],
+        decode_replicas=case.workers[1],
+    )  # fmt: skip
+    group = search_serving(workload_of(case), case.accelerator, None, request, calibration)
+    if isinstance(group, Infeasible):
+        return []
+    figures = {
+        "output_tokens_per_s_total": group.output_tokens_per_s.p50,
+        "tpot_ms": group.tpot_s.mean.p50 * 1e3,
+        "ttft_ms": group.ttft_s.mean.p50 * 1e3,
+    }
+    return [
+        _outcome(case, metric, case.measured[metric], value, calibration, group)
+        for metric, value in figures.items()
+        if case.measured.get(metric)
+    ]
 
 
 def _outcome(

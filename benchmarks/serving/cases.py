@@ -1,5 +1,6 @@
 """Measurement rows as cases the engine can predict: the conventions of the sources live here, and only here."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Case:
     measured: Mapping[str, float]
     limits: tuple[float, float] | None = None
     test_requests: float | None = None
+    workers: tuple[int, int] | None = None
     tail: float = 0.0
 
     @property
@@ -121,8 +123,10 @@ def plan_of(row: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
 
 
 def regime_of(row: Mapping[str, Any]) -> str:
-    """``closed``, ``offline`` or ``static`` from the scenario's words and the fields that are set."""
+    """``closed``, ``offline``, ``static``, ``server`` or ``disaggregated``, from the scenario and the fields set."""
     scenario = (row.get("scenario") or "").lower()
+    if "disagg" in scenario and row.get("concurrency") is not None:
+        return "disaggregated"
     if "static" in scenario:
         return "static"
     if "offline" in scenario:
@@ -145,6 +149,15 @@ def _measured(figures: Mapping[str, Any], gpus: int, isl: float | None, osl: flo
         elif "total_tokens_per_s" in out and isl is not None:
             out["output_tokens_per_s_total"] = out["total_tokens_per_s"] * osl / (isl + osl)
     return out
+
+
+def workers_of(text: str, gpus: int, size: int) -> tuple[int, int]:
+    """Prefill and decode replicas of a disaggregated row, in units of its decode replica; half and half if unstated."""
+    stated = re.search(r"prefill (\d+) workers? x (\d+) gpus?.*?decode (\d+) workers?", text)
+    if stated:
+        return max(round(int(stated[1]) * int(stated[2]) / size), 1), int(stated[3])
+    half = max(gpus // (2 * size), 1)
+    return half, half
 
 
 def case_of(
@@ -182,15 +195,17 @@ def case_of(
         concurrency = row["batch"]
     gpus = int(row["gpus"])
     measured = _measured(row["measured"], gpus, isl, float(osl))
+    plan, split = plan_of(row), regime_of(row) == "disaggregated"
     sent = re.search(r"(\d+) (?:requests|prompts)\b", text)
     limits = re.search(r"ttft (\d+) ms.*?tpot (\d+) ms", text)
     return Case(
         id=row["id"], source=title, accelerator=accelerator, transformer=transformer, model=key,
         precisions=checkpoint_precisions(transformer, weights, weights, kv), stack=stack, year=year,
-        regime=regime_of(row), accelerators=gpus, plan=plan_of(row),
+        regime=regime_of(row), accelerators=gpus, plan=plan,
         prompt=None if isl is None else max(float(isl) * scale, 1.0), output=max(float(osl) * scale, 1.0),
         concurrency=None if concurrency is None else float(concurrency), fixed_lengths=not (spread or served),
         mixture=mixture, mlperf=mlperf, measured=measured,
         test_requests=float(sent[1]) if sent else None, tail=LONGEST_TAIL if served else SHORT_TAIL if spread else 0.0,
+        workers=workers_of(text, gpus, math.prod(plan[i] for i in (0, 1, 3))) if plan and split else None,
         limits=(float(limits[1]) * 1e-3, float(limits[2]) * 1e-3) if limits else None,
     )  # fmt: skip

@@ -61,7 +61,7 @@ def read_cases(rows: Sequence[dict[str, Any]]) -> tuple[list[Case], list[Refusal
 
 def workload_of(case: Case, prompt: float | None = None) -> ServingWorkload:
     """The engine's workload of a case."""
-    closed = case.regime == "closed" and case.concurrency is not None
+    closed = case.regime in ("closed", "disaggregated") and case.concurrency is not None
     objectives: tuple[LatencyObjective, ...] = ()
     if case.limits is not None:
         objectives = (

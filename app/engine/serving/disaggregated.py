@@ -72,14 +72,34 @@ def search_disaggregated(
     result = answer(workload, decoders, choice, request, calibration, accepted)
     row = choice.row
     prefill_rate = stages[0] / float(prefill[row, 0])
-    asked = (workload.requests_per_s or 0.0) * workload.peak_to_mean or result.requests_per_s
-    served = min(asked, prefill_rate, choice.highest_rate * choice.replicas)
     transfer = _transfer_s(replicas, row, accelerator, fabric)
-    wait = prefill_wait_s(
-        np.array([[min(served, 0.999 * prefill_rate) / stages[0]]]), prefill[row : row + 1],
-        variation_squared(workload.input_tokens),
-    )  # fmt: skip
+    alone = float(prefill[row, 0])
+    if workload.requests_per_s is not None:
+        asked = workload.requests_per_s * workload.peak_to_mean
+        served = min(asked, prefill_rate, choice.highest_rate * choice.replicas)
+        rate = np.array([[served / stages[0]]])
+        wait = prefill_wait_s(rate, prefill[row : row + 1], variation_squared(workload.input_tokens))
+    else:
+        body = result.e2e_s.mean.p50 - result.ttft_s.mean.p50
+        served, queue = _closed_tandem(
+            workload.concurrency, result.requests_per_s, prefill_rate, alone + transfer, body
+        )
+        wait = np.array([[queue]])
     return _merge(workload, calibration, result, replicas, stages, served, prefill_rate, prefill, wait, transfer, row)
+
+
+def _closed_tandem(
+    concurrency: float | None, decode_rate: float, prefill_rate: float, first_s: float, body_s: float
+) -> tuple[float, float]:
+    """Rate of a closed loop over both stations, and the wait at the prefill station [s].
+
+    Little's law over the whole cycle: with ``n`` requests in the loop, ``n = rate x (wait + first + body)``.
+    """
+    if concurrency is None:
+        return min(decode_rate, prefill_rate), 0.0
+    free = concurrency / (first_s + body_s)
+    served = min(free, decode_rate, prefill_rate)
+    return served, max(concurrency / served - first_s - body_s, 0.0) if served == prefill_rate else 0.0
 
 
 def _merge(

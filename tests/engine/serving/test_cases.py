@@ -1,0 +1,73 @@
+"""Measurement rows as cases: conventions of the sources, and rows that are refused with a reason."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.serving.read import read_cases
+from benchmarks.serving.stacks import released_year, stack_of
+
+ROWS = Path(__file__).parents[3] / "benchmarks" / "data" / "inference_calibration.jsonl"
+
+
+def row(prefix: str, **changes: Any) -> dict[str, Any]:
+    for line in ROWS.read_text(encoding="utf-8").splitlines():
+        found: dict[str, Any] = json.loads(line)
+        if found["id"].startswith(prefix):
+            changed = copy.deepcopy(found)
+            changed.update(changes)
+            return changed
+    raise AssertionError(prefix)
+
+
+def test_nominal_lengths_become_served_ones() -> None:
+    (nominal, served), _ = read_cases([row("inferencex-via-aic"), row("sgl-cookbook")])
+    assert nominal.prompt == pytest.approx(0.9 * 1024)
+    assert served.prompt == pytest.approx(610.1)
+    assert served.test_requests == 10.0
+
+
+def test_attention_ranks_inside_the_tensor_width_are_divided_out() -> None:
+    inside = {"tp": 8, "pp": 1, "ep": 8, "dp": 8}
+    (case,), _ = read_cases([row("sgl-cookbook", gpus=8, parallelism=inside)])
+    assert case.plan == (1, 1, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"gpu": "Wormhole n300"}, "unknown accelerator"),
+        ({"model": {"name": "x", "family_key": "no-such-model"}}, "unknown model"),
+        ({"precision": "ternary"}, "unknown precision"),
+        ({"osl": None}, "no output length"),
+        ({"gpus": None}, "malformed"),
+    ],
+)
+def test_rows_that_cannot_be_read_say_why(changes: dict[str, Any], reason: str) -> None:
+    cases, refusals = read_cases([row("inferencex-via-aic", **changes)])
+    assert not cases
+    assert reason in refusals[0].reason
+
+
+@pytest.mark.parametrize(
+    ("engine", "stack", "year"),
+    [
+        ("vLLM 0.19.0", "vllm", 2026.3),
+        ("SGLang 0.5.6.post2", "sglang", 2025.92),
+        ("TensorRT-LLM 0.17 (TRT backend)", "tensorrt-llm", 2025.1),
+        ("TensorRT 10.2.0, CUDA 12.4", "tensorrt-llm", 2024.6),
+    ],
+)
+def test_engines_have_a_release_year(engine: str, stack: str, year: float) -> None:
+    assert stack_of(engine) == stack
+    assert released_year(engine, stack, None) == year
+
+
+def test_missing_precision_is_the_best_of_the_chip() -> None:
+    (case,), _ = read_cases([row("inferencex-via-aic", precision=None)])
+    assert case.precisions.weights == "nvfp4"
+    (case,), _ = read_cases([row("inferencex-via-aic", precision=None, gpu="A100-SXM-80GB")])
+    assert case.precisions.weights == "bf16"

@@ -1,0 +1,98 @@
+"""Laws every prediction obeys, over chips, models and formats."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.engine.outcome import Infeasible
+from app.engine.serving.loadcurve import load_curve
+from app.engine.serving.replica import Replicas, prepare
+from app.engine.serving.search import search_serving
+from app.engine.workload import Lengths, ServingPlanRequest
+from tests.engine.serving.test_search import CALIBRATION, CHIPS, H100, chat, solved
+
+PARTS = ("h100-sxm5-80", "b200-sxm-180", "mi300x", "l40s", "gaudi3", "tpu-v6e", "rtx-5090")
+MODELS = ("llama3-8b", "llama3-70b", "gpt-oss-120b", "deepseek-v3", "nemotron3-super-120b")
+
+
+def replicas_of(part: str, model: str) -> Replicas | None:
+    found = prepare(chat(model, concurrency=8.0), CHIPS[part], None, ServingPlanRequest(), CALIBRATION, None)
+    return None if isinstance(found, Infeasible) else found
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_plan_fits_and_every_rate_is_finite(part: str, model: str) -> None:
+    replicas = replicas_of(part, model)
+    if replicas is None:
+        return
+    held = replicas.memory.weights + replicas.memory.workspace + replicas.memory.reserve
+    assert (held <= replicas.memory.total).all()
+    curve = load_curve(replicas)
+    assert np.isfinite(curve.rate).all()
+    assert (curve.rate > 0.0).all()
+    assert (curve.iteration_s >= curve.step_s * (1.0 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("model", MODELS)
+def test_work_never_exceeds_the_dense_peak(part: str, model: str) -> None:
+    replicas = replicas_of(part, model)
+    if replicas is None:
+        return
+    chip = CHIPS[part]
+    peaks = chip.dense_peaks
+    peak = max(value for value in (peaks.bf16, peaks.fp16, peaks.fp8, peaks.fp4) if value is not None)
+    curve = load_curve(replicas)
+    o = replicas.operators
+    flops = (2.0 * o.copies * o.inner * o.outer * (1.0 - o.head)).sum(axis=1, keepdims=True) / o.data
+    assert (curve.rate * (1024.0 + 256.0) * flops / o.pipeline <= peak * (1.0 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_more_sequences_never_give_a_shorter_iteration(model: str) -> None:
+    replicas = replicas_of("b200-sxm-180", model)
+    assert replicas is not None
+    curve = load_curve(replicas)
+    assert (np.diff(curve.step_s, axis=1) >= -1e-12).all()
+
+
+def test_twice_the_peak_and_bandwidth_is_never_slower() -> None:
+    faster = replace(
+        H100,
+        memory_bandwidth_bytes_per_s=2.0 * H100.memory_bandwidth_bytes_per_s,
+        dense_peaks=replace(
+            H100.dense_peaks,
+            **{n: 2.0 * v for n in ("bf16", "fp16", "fp8") if (v := getattr(H100.dense_peaks, n)) is not None},
+        ),
+    )
+    plan = ServingPlanRequest(tensor=2, pipeline=1, expert=1, data=1)
+    slow = solved(search_serving(chat(offline=True), H100, None, plan, CALIBRATION, 2))
+    fast = solved(search_serving(chat(offline=True), faster, None, plan, CALIBRATION, 2))
+    assert fast.output_tokens_per_s.p50 > 1.2 * slow.output_tokens_per_s.p50
+
+
+def test_percentiles_and_intervals_are_ordered() -> None:
+    result = solved(search_serving(chat(requests_per_s=30.0), H100, None, ServingPlanRequest(), CALIBRATION, 8))
+    for latency in (result.ttft_s, result.tpot_s, result.e2e_s):
+        assert latency.p50 <= latency.p95 <= latency.p99
+        assert latency.mean.p10 <= latency.mean.p50 <= latency.mean.p90
+    assert result.output_tokens_per_s.p10 < result.output_tokens_per_s.p50 < result.output_tokens_per_s.p90
+
+
+def test_the_prefix_cache_and_speculation_help() -> None:
+    plan = ServingPlanRequest(tensor=4, pipeline=1, expert=1, data=1)
+    base = chat(concurrency=32.0, input_tokens=Lengths(mean=4096.0))
+    plain = solved(search_serving(base, H100, None, plan, CALIBRATION, 4))
+    cached = solved(search_serving(replace(base, prefix_cache_hit_rate=0.8), H100, None, plan, CALIBRATION, 4))
+    drafted = replace(base, speculative_tokens=3, speculative_acceptance=0.7)
+    ahead = solved(search_serving(drafted, H100, None, plan, CALIBRATION, 4))
+    assert cached.ttft_s.mean.p50 < plain.ttft_s.mean.p50
+    assert ahead.tpot_s.mean.p50 < plain.tpot_s.mean.p50
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    work = chat(requests_per_s=5.0)
+    first = search_serving(work, H100, None, ServingPlanRequest(), CALIBRATION)
+    assert repr(first) == repr(search_serving(work, H100, None, ServingPlanRequest(), CALIBRATION))
