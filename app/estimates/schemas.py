@@ -2,8 +2,9 @@
 
 from datetime import date
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.estimates.fields import Count, CurrencyCode, DecimalText, Name, Number, Price, Schema, Share, Text
@@ -135,6 +136,16 @@ class Customer(Schema):
     name: Text | None = None
 
 
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise PydanticCustomError(
+            "unknown_timezone", "is not an IANA time zone; nearest in form: Asia/Shanghai, UTC", {}
+        ) from None
+    return name
+
+
 class Terms(Schema):
     """For whom and in which money."""
 
@@ -146,7 +157,7 @@ class Terms(Schema):
     contingency: Share = Field(default="0", validate_default=True)
     rounding_policy: Literal["line_half_up/tax_by_rate", "line_half_up/tax_per_line"] = "line_half_up/tax_by_rate"
     valid_through: date | None = None
-    timezone: Name = "UTC"
+    timezone: Annotated[Name, AfterValidator(_known_zone)] = "UTC"
 
 
 class EstimateRequest(Schema):

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from app.catalog.pricebooks import PriceBook
+from app.catalog.rates import FX_MAX_AGE_DAYS
 from app.catalog.snapshot import Snapshot
 from app.estimates.errors import refused_field
 from app.estimates.schemas import Terms
@@ -122,9 +123,14 @@ class PricedTerms:
             markup_source="terms.markup",
         )
 
-    def fx_json(self, currencies: Iterable[str]) -> list[dict[str, str]]:
-        """The conversions of these currencies, by pair."""
-        return [self.conversion(currency).as_json() for currency in sorted(set(currencies) - {self.currency})]
+    def fx_json(self, currencies: Iterable[str]) -> list[dict[str, object]]:
+        """The conversions of these currencies, by pair, with the age of the fixing on the day of the prices."""
+        rows: list[dict[str, object]] = []
+        for currency in sorted(set(currencies) - {self.currency}):
+            conversion = self.conversion(currency)
+            age = (self.as_of - conversion.observed_on).days
+            rows.append({**conversion.as_json(), "age_days": age, "stale": age > FX_MAX_AGE_DAYS})
+        return rows
 
 
 def priced_terms(snapshot: Snapshot, terms: Terms, as_of: date, book: PriceBook | None = None) -> PricedTerms:

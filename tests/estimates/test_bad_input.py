@@ -64,6 +64,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("an unknown price book", edited("/terms/price_book", "acme-2027"), "validation-failed", "/terms/price_book",
      "list prices"),
     ("a discount above one", edited("/terms/discount", "1.5"), "validation-failed", "/terms/discount", "1"),
+    ("an unknown time zone", edited("/terms/timezone", "Shanghai"), "validation-failed", "/terms/timezone", "IANA"),
     ("a day in the future", edited("/as_of", "2031-01-01"), "as-of-out-of-range", "", "2026-11-30"),
     ("an unknown revision", edited("/catalog_revision", "cat_0"), "unknown-catalog-revision", "", "newest"),
     ("a plan that does not divide", edited("/items/0", {

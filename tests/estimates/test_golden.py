@@ -114,6 +114,7 @@ def test_yuan_terms_show_the_dated_rate_and_keep_the_native_subtotal(answer: Ans
     assert rate["as_of"] == case["rate_on"]
     assert rate["rate"].startswith(case["usd_cny"])
     assert rate["source"]
+    assert (rate["age_days"], rate["stale"]) == (31, True)
     (native,) = yuan["cost"]["native_subtotals"]
     assert (native["amount"], native["currency"]) == (dollars["cost"]["net"]["p50"]["amount"], "USD")
     ratio = Decimal(yuan["cost"]["net"]["p50"]["amount"]) / Decimal(native["amount"])
