@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Response
 
@@ -16,6 +16,7 @@ from app.catalog.routes_price_books import router as price_books_router
 from app.catalog.routes_revisions import router as revisions_router
 from app.catalog.schemas import FxView, OfferPage, OfferView, Page, PriceView, RegionView, offer_view, plain, price_view
 from app.catalog.service import effective_minima, find_accelerator
+from app.engine.transformer import FeedForward, Mixer
 
 router = APIRouter(tags=["catalog"])
 router.include_router(revisions_router)
@@ -25,16 +26,21 @@ router.include_router(price_books_router)
 Text = Annotated[str | None, Query(max_length=256)]
 
 
+# Parts of a layer whose kind is something the reader must know; every other value says what it is by its place.
+LAYER_PARTS = frozenset(part.__name__ for part in (*get_args(Mixer), *get_args(FeedForward)))
+
+
 def record_view(value: object) -> dict[str, Any]:
-    """Show a frozen value as it is, without the codec's type marks."""
+    """Show a frozen value as it is, with the kind of each attention and feed-forward part."""
     shown: dict[str, Any] = _unmarked(encode(value))
     return shown
 
 
 def _unmarked(data: Any) -> Any:
     if isinstance(data, dict):
-        # The kind of an attention or feed-forward layer is part of what a transformer says.
-        return {"type" if key == TYPE_TAG else key: _unmarked(item) for key, item in data.items()}
+        kind = data.get(TYPE_TAG)
+        plain_items = {key: _unmarked(item) for key, item in data.items() if key != TYPE_TAG}
+        return {"type": kind, **plain_items} if kind in LAYER_PARTS else plain_items
     if isinstance(data, list):
         return [_unmarked(item) for item in data]
     return data

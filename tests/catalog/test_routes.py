@@ -20,6 +20,14 @@ def test_every_accelerator_is_on_the_first_page(api):
     assert any("2.27x" in check["verdict"] for check in b200["marketing_checks"])
 
 
+def test_a_model_says_what_kind_of_layers_it_has(api):
+    items = api.get("/v1/catalog/models", params={"limit": 200}).json()["items"]
+    deepseek = next(item for item in items if item["id"] == "deepseek-v3")
+    kinds = {(group["mixer"]["type"], group["feed_forward"]["type"]) for group in deepseek["transformer"]["groups"]}
+    assert ("LatentAttention", "MoeMlp") in kinds
+    assert "type" not in deepseek
+
+
 def test_an_unknown_accelerator_names_the_nearest(api):
     answer = api.get("/v1/catalog/accelerators/h100-sxm-80")
     assert answer.status_code == 404
