@@ -47,10 +47,15 @@ class Calculator(Protocol):
         """Hash of the engine's data tables."""
         ...
 
-    def calculate(self, spec: Mapping[str, Any], *, today: date) -> Calculation:
-        """Run engine and pricing for a spec; raises a ``Problem`` where the spec cannot be answered."""
+    def calculate(self, spec: Mapping[str, Any], *, today: date, catalog_revision: str | None = None) -> Calculation:
+        """Run engine and pricing for a spec; raises a ``Problem`` where the spec cannot be answered.
+
+        ``today`` is the pricing date of a spec that names none; ``catalog_revision`` pins a spec that does not.
+        """
         ...
 
-    def price_again(self, spec: Mapping[str, Any], engine_outputs: Any, *, as_of: date, catalog_revision: str) -> Calculation:
+    def price_again(
+        self, spec: Mapping[str, Any], engine_outputs: Any, *, as_of: date, catalog_revision: str
+    ) -> Calculation:
         """Work out the money of stored engine outputs at a pinned catalog revision, without the engine."""
         ...

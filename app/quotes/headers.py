@@ -1,0 +1,38 @@
+"""The header follows its revisions: which one is current, and what a list shows of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.quotes import repository
+from app.quotes.errors import header_changed
+from app.quotes.lifecycle import Status
+from app.quotes.records import Quote, RevisionHead
+
+# A contract outranks an offer, an offer outranks work in progress; among equals the newest counts.
+_RANK = {Status.ACCEPTED: 2, Status.ISSUED: 1}
+
+
+def current_of(heads: Sequence[RevisionHead]) -> RevisionHead:
+    """Give the revision a quote stands for: what was accepted, else what is on offer, else the newest."""
+    return max(heads, key=lambda head: (_RANK.get(head.status, 0), head.n))
+
+
+def refresh_header(connection: Connection, quote: Quote, now: datetime, **changes: Any) -> Quote:
+    """Write the header anew from the revisions as they are in this transaction."""
+    current = current_of(repository.list_heads(connection, quote.tenant_id, quote.id))
+    changes = {
+        "status": current.status,
+        "current_n": current.n,
+        "expires_at": current.expires_at,
+        "currency": current.currency,
+        "net_total": current.net_total,
+        "updated_at": now,
+        **changes,
+    }
+    if not repository.update_quote(connection, quote, changes):
+        raise header_changed(quote)
+    return replace(quote, **changes, version=quote.version + 1)
