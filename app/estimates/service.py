@@ -31,12 +31,14 @@ __all__ = [
     "Limits",
     "Physical",
     "ScalingPoint",
+    "content_totals",
     "curve",
     "estimate",
     "machines",
     "model_parallel_minimum",
     "nearest_measurements",
     "physical",
+    "pins",
     "price",
     "price_day",
     "sensitivity",
@@ -135,6 +137,11 @@ def price(
     return _content(items, terms)
 
 
+def pins(snapshot: Snapshot, request: EstimateRequest, today: date, book: PriceBook | None = None) -> Mapping[str, Any]:
+    """What a pricing of this request depends on, as :func:`estimate` states it; for a replay with :func:`price`."""
+    return _pins(snapshot, request, priced_terms(snapshot, request.terms, price_day(request, today), book))
+
+
 def price_book_of(
     connection: Connection, tenant_id: str, request: EstimateRequest, version: int | None = None
 ) -> PriceBook | None:
@@ -200,7 +207,7 @@ def _whole(run: Run) -> Run:
 
 
 def _content(items: list[dict[str, Any]], terms: PricedTerms) -> dict[str, Any]:
-    totals, completeness = content_totals(items, terms)
+    totals, completeness = content_totals(items, terms.currency, terms.policy.id)
     return {
         "items": items,
         "totals": totals,

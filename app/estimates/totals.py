@@ -3,20 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.estimates.terms import PricedTerms
 from app.pricing.money import Money, total
 
 SUMMED = ("one_off", "recurring_monthly", "usage", "net", "gross")
 
 
 def content_totals(
-    items: Sequence[Mapping[str, Any]], terms: PricedTerms, selected: Mapping[str, str] | None = None
+    items: Sequence[Mapping[str, Any]],
+    currency: str,
+    rounding_policy: str,
+    selected: Mapping[str, str | None] | None = None,
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Totals and completeness of the selected options.
 
     Parameters
     ----------
-    selected : mapping of str to str or None
+    selected : mapping of str to str, or None
         Option id by item id; None = the recommended ones.
     """
     chosen = [_chosen(item, selected) for item in items]
@@ -34,12 +36,12 @@ def content_totals(
     if unpriced:
         return None, completeness
     parts = [option["cost"]["totals"] for option in chosen if option]
-    totals: dict[str, Any] = {name: _sum(parts, name, terms.currency) for name in SUMMED}
+    totals: dict[str, Any] = {name: _sum(parts, name, currency) for name in SUMMED}
     totals["tax"] = [row for part in parts for row in part["tax"]]
     totals["tco_horizon_months"] = sorted({p["tco_horizon_months"] for p in parts if p["tco_horizon_months"]})
-    totals["rounding_policy"] = terms.policy.id
+    totals["rounding_policy"] = rounding_policy
     totals["net_p10"], totals["net_p90"] = (
-        _sum([option["cost"]["net"] for option in chosen if option], q, terms.currency) for q in ("p10", "p90")
+        _sum([option["cost"]["net"] for option in chosen if option], q, currency) for q in ("p10", "p90")
     )
     return totals, completeness
 
@@ -47,7 +49,7 @@ def content_totals(
 _NO_OPTION = {"id": None, "outcome": "not_offered", "reason": "no option was found"}
 
 
-def _chosen(item: Mapping[str, Any], selected: Mapping[str, str] | None) -> Mapping[str, Any] | None:
+def _chosen(item: Mapping[str, Any], selected: Mapping[str, str | None] | None) -> Mapping[str, Any] | None:
     wanted = item["selected_option_id"] if selected is None else selected.get(item["id"])
     return next((option for option in item["options"] if option["id"] == wanted), None)
 

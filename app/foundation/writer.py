@@ -10,7 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import structlog
@@ -109,7 +111,8 @@ class Writer:
     async def submit(self, work: Work, tenant: Tenant) -> Any:
         """Queue the unit and wait for its commit; a full queue is refused at once."""
         loop = asyncio.get_running_loop()
-        unit = Unit(work=work, tenant=tenant, future=loop.create_future(), loop=loop)
+        # In the request's context, so that what it writes knows the trace it belongs to.
+        unit = Unit(work=partial(copy_context().run, work), tenant=tenant, future=loop.create_future(), loop=loop)
         with self._wake:
             if self._closing:
                 raise overloaded("The service is shutting down. Nothing was stored; try again.")

@@ -115,20 +115,18 @@ def _without_terms(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lines(content: Mapping[str, Any], currency: str) -> list[DriftLine]:
     lines: list[DriftLine] = []
+    rates = _rates(content, currency)
     for item_id, option in selected_options(content["items"]).items():
         if option is None:
             continue
         seen: Counter[str] = Counter()
-        rates = _rates(option, currency)
         months = Decimal(option["cost"]["totals"]["tco_horizon_months"] or 1)
-        for line in lines_of(option):
-            lines.append(_drift_line(item_id, option, line, seen, rates, months, currency))
+        lines.extend(_drift_line(item_id, line, seen, rates, months, currency) for line in lines_of(option))
     return lines
 
 
 def _drift_line(
     item_id: str,
-    option: Mapping[str, Any],
     line: Mapping[str, Any],
     seen: Counter[str],
     rates: Mapping[str, Decimal],
@@ -152,9 +150,9 @@ def _drift_line(
     )
 
 
-def _rates(option: Mapping[str, Any], currency: str) -> dict[str, Decimal]:
+def _rates(content: Mapping[str, Any], currency: str) -> dict[str, Decimal]:
     rates = {currency: ONE}
-    for row in option["cost"].get("fx") or ():
+    for row in content["fx"]:
         base, quote = row["pair"].split("/")
         if quote == currency:
             rates[base] = Decimal(row["rate"])

@@ -6,10 +6,11 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from app.estimates import service as estimates
 from app.quotes.calculation import Calculation
 from app.quotes.content import Pins, Sealed, canonical_text, seal
 from app.quotes.errors import bad_field
-from app.quotes.options import money, selected_options, stale_lines, sum_totals
+from app.quotes.options import money, stale_lines
 from app.quotes.policy import ApprovalPolicy
 from app.quotes.validity import Validity, is_zone, local_today
 
@@ -43,53 +44,50 @@ def compose(
     ``engine`` names version and build of the engine that made the outputs, where it is not the running one.
     """
     outputs = canonical_text(calculation.engine_outputs)
+    recommended = {item["id"]: item["selected_option_id"] for item in calculation.items}
     items = _with_selections(calculation.items, selections or {})
-    chosen = [option for option in selected_options(items).values() if option is not None]
-    totals = sum_totals(chosen, calculation.currency) if len(chosen) == len(items) else None
-    unpriced = unpriced_parts(items, calculation.incomplete)
+    chosen = {item["id"]: item["selected_option_id"] for item in items}
+    pins = _pins(calculation, outputs.sha256, engine)
+    totals, completeness = estimates.content_totals(items, calculation.currency, pins.rounding_policy, chosen)
     content = {
         "spec": dict(spec),
         "items": items,
-        "totals": None if unpriced else totals,
-        "pins": _pins(calculation, outputs.sha256, engine).as_content(),
+        "totals": totals,
+        "fx": list(calculation.fx),
+        # Worked out for the recommended options; of others it would say something untrue.
+        "lifetime": calculation.lifetime if chosen == recommended else None,
+        "pins": pins.as_content(),
         "validity": validity.as_content(),
         "parties": {"seller": tenant_id, "customer": spec.get("customer")},
-        "completeness": {
-            "complete": totals is not None and not unpriced,
-            "unpriced_lines": unpriced,
-            "stale_lines": stale_lines(items, calculation.as_of),
-        },
+        "completeness": {**completeness, "stale_lines": stale_lines(items, calculation.as_of)},
     }
-    return _composed(content, outputs.text, validity, calculation)
+    return Composed(
+        content=content,
+        sealed=seal(content),
+        engine_outputs_text=outputs.text,
+        validity=validity,
+        complete=completeness["complete"],
+        currency=calculation.currency,
+        net_total=None if totals is None else money(totals["net"]).amount,
+        catalog_revision=pins.catalog_revision,
+        engine_version=pins.engine_version,
+    )
 
 
 def _pins(calculation: Calculation, outputs_sha256: str, engine: tuple[str, str] | None) -> Pins:
     version, build = engine or (calculation.engine_version, calculation.engine_build)
+    pinned = calculation.pins
     return Pins(
-        as_of=calculation.as_of.isoformat(),
-        catalog_revision=calculation.catalog_revision,
-        price_book_version=calculation.price_book_version,
-        fx_snapshot=calculation.fx_snapshot,
-        tax_rules_version=calculation.tax_rules_version,
+        as_of=pinned["as_of"],
+        catalog_revision=pinned["catalog_revision"],
+        catalog_content_sha256=pinned["catalog_content_sha256"],
+        price_book_version=pinned["price_book_version"],
+        fx_snapshot=pinned["fx_snapshot"],
+        tax_rules_version=pinned["tax_rules_version"],
         engine_version=version,
         engine_build=build,
         engine_outputs_sha256=outputs_sha256,
-        rounding_policy=calculation.rounding_policy,
-    )
-
-
-def _composed(content: Mapping[str, Any], outputs_text: str, validity: Validity, calculation: Calculation) -> Composed:
-    totals = content["totals"]
-    return Composed(
-        content=content,
-        sealed=seal(content),
-        engine_outputs_text=outputs_text,
-        validity=validity,
-        complete=content["completeness"]["complete"],
-        currency=calculation.currency,
-        net_total=None if totals is None else money(totals["net"]).amount,
-        catalog_revision=calculation.catalog_revision,
-        engine_version=calculation.engine_version,
+        rounding_policy=pinned["rounding_policy"],
     )
 
 
@@ -97,24 +95,6 @@ def with_validity(content: Mapping[str, Any], validity: Validity) -> tuple[dict[
     """Give the same content with another period, and its new hash."""
     changed = {**content, "validity": validity.as_content()}
     return changed, seal(changed)
-
-
-def unpriced_parts(items: Sequence[Mapping[str, Any]], reported: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """List what keeps the selected options from having a total, each with its price outcome."""
-    parts: list[dict[str, Any]] = []
-    for item_id, option in selected_options(items).items():
-        if option is None:
-            reasons = [dict(row) for row in reported if row.get("item") == item_id]
-            parts += reasons or [
-                {"item": item_id, "line": None, "outcome": "not_offered", "reason": "no option has a price"}
-            ]
-            continue
-        parts += [
-            {"item": item_id, "line": line["id"], "outcome": line["status"], "reason": line.get("reason")}
-            for line in option["cost"]["lines"]
-            if line["status"] != "priced"
-        ]
-    return parts
 
 
 def _with_selections(items: Sequence[Mapping[str, Any]], selections: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from app.foundation.canonical import canonical_bytes, sha256_hex
 SCHEMA_VERSION = "1"
 
 # The members of a revision that are hashed; everything else in an answer is about the revision, not in it.
-HASHED_MEMBERS = ("spec", "items", "totals", "pins", "validity", "parties", "completeness")
+HASHED_MEMBERS = ("spec", "items", "totals", "fx", "lifetime", "pins", "validity", "parties", "completeness")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class Pins:
 
     as_of: str
     catalog_revision: str
+    catalog_content_sha256: str
     price_book_version: str | None
     fx_snapshot: str | None
     tax_rules_version: str | None

@@ -1,7 +1,7 @@
 """Making and changing drafts: a new quote, an edited draft, a new revision of an existing quote."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -45,7 +45,9 @@ class Prepared:
 
     spec: Mapping[str, Any]
     calculation: Calculation
-    selections: Mapping[str, str]
+    selections: Mapping[str, str] = field(default_factory=dict)
+    # Version and build of the engine that made the outputs, where they were kept.
+    engine: tuple[str, str] | None = None
 
 
 def create_quote(
@@ -53,10 +55,7 @@ def create_quote(
 ) -> tuple[Quote, Revision]:
     """Store a new quote with its first draft."""
     now = acting.now(connection)
-    if header.external_ref is not None:
-        taken = repository.find_by_external_ref(connection, acting.tenant_id, header.external_ref)
-        if taken is not None:
-            raise external_ref_conflict(header.external_ref, taken)
+    _check_external_ref(connection, acting, header.external_ref)
     composed = _compose(connection, acting, prepared, now)
     customer = prepared.spec.get("customer") or {}
     quote = Quote(
@@ -100,8 +99,9 @@ def edit_draft(
         raise edited_meanwhile(head.etag, head.changed_since(edit), head.updated_at)
     composed = _compose(connection, acting, prepared, now)
     old = open_content(before.content_text)
-    changed = changed_pointers(old["spec"], composed.content["spec"])
-    changed += changed_pointers({"selections": _selections(old)}, {"selections": _selections(composed.content)})
+    new = open_content(composed.sealed.text)
+    changed = changed_pointers(old["spec"], new["spec"])
+    changed += changed_pointers({"selections": _selections(old)}, {"selections": _selections(new)})
     entry = {"edit": edit + 1, "by": acting.actor, "changed": changed}
     authors = (*head.authors, *(name for name in (acting.actor,) if name not in head.authors))
     after = replace(
@@ -123,7 +123,9 @@ def edit_draft(
     customer = prepared.spec.get("customer") or {}
     more = {"customer_ref": customer.get("external_ref"), "customer_name": customer.get("name")}
     quote = refresh_header(connection, quote, now, **(more if quote.latest_n == n else {}))
-    announce(connection, acting, _notice(after, "edit", now, before=head, detail={"changed": changed}))
+    announce(
+        connection, acting, _notice(after, "edit", now, before=head, event="quote.updated", detail={"changed": changed})
+    )
     revision = Revision(head=after, content_text=composed.sealed.text, engine_outputs_text=composed.engine_outputs_text)
     return quote, revision
 
@@ -153,8 +155,43 @@ def add_revision(
     repository.insert_revision(connection, revision)
     quote = refresh_header(connection, quote, now, latest_n=quote.latest_n + 1)
     detail = {"based_on": base_n, "pricing": pricing, "amends": revision.head.amends_n}
-    announce(connection, acting, _notice(revision.head, "create_revision", now, event="quote.created", detail=detail))
+    announce(
+        connection, acting, _notice(revision.head, "create_revision", now, event="revision.created", detail=detail)
+    )
     return quote, revision
+
+
+def edit_header(
+    connection: Connection, acting: Acting, quote_id: str, fields: Mapping[str, Any], *, check: Callable[[str], None]
+) -> Quote:
+    """Change title, external reference, owner or tags; ``check`` sees the tag of the header and may refuse."""
+    now = acting.now(connection)
+    quote = repository.find_quote(connection, acting.tenant_id, quote_id, lock=True)
+    if quote is None:
+        raise no_quote()
+    check(quote.etag_at(now))
+    _check_external_ref(connection, acting, fields.get("external_ref"), quote_id)
+    changed = {name: value for name, value in fields.items() if getattr(quote, name) != value}
+    if not changed:
+        return quote
+    after = refresh_header(connection, quote, now, **changed)
+    revision = repository.find_revision(connection, acting.tenant_id, quote_id, after.current_n)
+    if revision is None:
+        raise no_revision()
+    detail = {"changed": sorted(changed)}
+    notice = _notice(revision.head, "update", now, before=revision.head, event="quote.updated", detail=detail)
+    announce(connection, acting, notice)
+    return after
+
+
+def _check_external_ref(
+    connection: Connection, acting: Acting, external_ref: str | None, quote_id: str | None = None
+) -> None:
+    if external_ref is None:
+        return
+    taken = repository.find_by_external_ref(connection, acting.tenant_id, external_ref)
+    if taken not in (None, quote_id):
+        raise external_ref_conflict(external_ref, str(taken))
 
 
 def locked(connection: Connection, acting: Acting, quote_id: str, n: int) -> tuple[Quote, Revision]:
@@ -177,6 +214,7 @@ def _compose(connection: Connection, acting: Acting, prepared: Prepared, now: da
         validity=validity,
         tenant_id=acting.tenant_id,
         selections=prepared.selections,
+        engine=prepared.engine,
     )
 
 

@@ -7,17 +7,18 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from app.estimates import service as estimates
 from app.foundation.identifiers import new_id
 from app.quotes import repository
 from app.quotes.acting import Acting
-from app.quotes.composing import check_selections, unpriced_parts, validity_for, with_validity
+from app.quotes.composing import check_selections, validity_for, with_validity
 from app.quotes.content import open_content
 from app.quotes.errors import bad_field, content_mismatch, incomplete_pricing, stale_price, validity_over
 from app.quotes.headers import refresh_header
 from app.quotes.lifecycle import ACCEPT, Action, Status
 from app.quotes.moving import Step, begin, finish, move
 from app.quotes.numbering import Series
-from app.quotes.options import selected_options, stale_lines, sum_totals
+from app.quotes.options import stale_lines
 from app.quotes.policies import current_policy
 from app.quotes.records import Acceptance, Quote, Revision, RevisionHead
 from app.quotes.reviewing import ACCEPT_STALE, waived
@@ -82,17 +83,18 @@ def accept(
         raise content_mismatch(step.head, terms.content_sha256)
     content = open_content(step.revision.content_text)
     check_selections(content["items"], terms.selections)
-    options = selected_options(content["items"], terms.selections)
-    totals = sum_totals([o for o in options.values() if o is not None], step.head.currency or "")
-    if totals is None or None in options.values():
-        chosen = [{**item, "selected_option_id": _id(options[item["id"]])} for item in content["items"]]
-        raise incomplete_pricing(step.head, unpriced_parts(chosen, ()))
+    chosen = {item["id"]: terms.selections.get(item["id"], item["selected_option_id"]) for item in content["items"]}
+    totals, completeness = estimates.content_totals(
+        content["items"], step.head.currency or "", content["pins"]["rounding_policy"], chosen
+    )
+    if totals is None:
+        raise incomplete_pricing(step.head, completeness["unpriced_lines"])
     acceptance = Acceptance(
         id=new_id("acc"),
         quote_id=quote_id,
         revision_id=step.head.id,
         content_sha256=step.head.content_sha256,
-        selections={item_id: str(_id(option)) for item_id, option in options.items()},
+        selections=chosen,
         totals=totals,
         signatory=terms.signatory,
         evidence=terms.evidence,
@@ -190,7 +192,3 @@ def _close_others(connection: Connection, acting: Acting, step: Step) -> None:
         over = head.status_at(step.now) is Status.EXPIRED
         action, target = (Action.EXPIRE, Status.EXPIRED) if over else (Action.SUPERSEDE, Status.SUPERSEDED)
         move(connection, acting, head, action, target, step.now, detail={"by_revision": step.head.n})
-
-
-def _id(option: Mapping[str, Any] | None) -> str | None:
-    return None if option is None else option["id"]

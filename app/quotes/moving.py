@@ -16,20 +16,6 @@ from app.quotes.lifecycle import PAST_TENSE, TERMINAL, Action, Status, Transitio
 from app.quotes.notices import announce
 from app.quotes.records import Quote, Revision, RevisionHead
 
-# What outsiders hear about; a rejection or a cancelled draft stays inside the house.
-_EVENTS = frozenset(
-    {
-        Action.SUBMIT,
-        Action.APPROVE,
-        Action.ISSUE,
-        Action.ACCEPT,
-        Action.DECLINE,
-        Action.WITHDRAW,
-        Action.EXPIRE,
-        Action.SUPERSEDE,
-    }
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -124,7 +110,7 @@ def move(
             at=now,
             before_sha256=head.content_sha256,
             after_sha256=after.content_sha256,
-            event=f"quote.{PAST_TENSE[action]}" if action in _EVENTS else None,
+            event=f"quote.{PAST_TENSE[action]}",
             reason=reason,
             detail=detail or {},
         ),

@@ -5,12 +5,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from app.pricing.money import Money, total
+from app.pricing.money import Money
 
 Json = Mapping[str, Any]
-
-# Parts of an option's totals that are sums of money and may be added over items.
-_SUMS = ("one_off", "recurring_monthly", "usage", "net", "gross")
 
 
 def option_of(item: Json, option_id: str | None) -> Json | None:
@@ -30,34 +27,9 @@ def lines_of(option: Json) -> Sequence[Json]:
     return lines
 
 
-def totals_of(option: Json) -> Json | None:
-    """Give the totals of an option; None while a line has no price."""
-    totals: Json | None = option["cost"]["totals"]
-    return totals
-
-
 def money(document: Json) -> Money:
     """Read an amount of stored content."""
     return Money(amount=Decimal(document["amount"]), currency=document["currency"])
-
-
-def sum_totals(options: Sequence[Json], currency: str) -> dict[str, Any] | None:
-    """Add the totals of options; None when one of them is not priced, because a part is not a total."""
-    parts = [totals_of(option) for option in options]
-    if not parts or any(part is None for part in parts):
-        return None
-    known = [part for part in parts if part is not None]
-    summed: dict[str, Any] = {}
-    for name in _SUMS:
-        amounts = [part[name] for part in known]
-        # A gross that is not determined for one item is not determined for the sum.
-        summed[name] = None if None in amounts else total((money(a) for a in amounts), currency).as_json()
-    summed["tax"] = [tax for part in known for tax in part["tax"]]
-    summed["tco_horizon_months"] = sorted(
-        {part["tco_horizon_months"] for part in known if part["tco_horizon_months"] is not None}, key=Decimal
-    )
-    summed["rounding_policy"] = known[0]["rounding_policy"]
-    return summed
 
 
 def stale_lines(items: Sequence[Json], today: date) -> list[dict[str, Any]]:

@@ -38,6 +38,11 @@ class Quote:
         """Strong tag of the header."""
         return f'"q{self.version}"'
 
+    def etag_at(self, now: datetime) -> str:
+        """Tag with the status it is shown in: an offer that ended by itself looks different without a write."""
+        status = self.status_at(now)
+        return self.etag if status is self.status else f'"q{self.version}-{status}"'
+
     def status_at(self, now: datetime) -> Status:
         """Status as it is at ``now``: an offer past its end is expired, whether or not somebody wrote that down."""
         return effective_status(self.status, self.expires_at, now)

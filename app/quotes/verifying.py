@@ -68,18 +68,12 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
     intact = is_intact(revision.content_text, revision.head.content_sha256) and (
         sha256_hex(revision.engine_outputs_text.encode()) == pins.engine_outputs_sha256
     )
-    replayed = calculator.price_again(
-        content["spec"],
-        orjson.loads(revision.engine_outputs_text),
-        as_of=date.fromisoformat(pins.as_of),
-        catalog_revision=pins.catalog_revision,
-    )
+    as_of = date.fromisoformat(pins.as_of)
+    replayed = calculator.price_again(content["spec"], orjson.loads(revision.engine_outputs_text), as_of=as_of)
     recomputed = _recompose(revision, content, pins, replayed)
     engine = UNAVAILABLE
     if engine_runs:
-        fresh = calculator.calculate(
-            content["spec"], today=date.fromisoformat(pins.as_of), catalog_revision=pins.catalog_revision
-        )
+        fresh = calculator.calculate(content["spec"], as_of=as_of, today=as_of)
         same = canonical_text(fresh.engine_outputs).text == revision.engine_outputs_text
         engine = MATCH if same else MISMATCH
     money = MATCH if recomputed.sealed.sha256 == revision.head.content_sha256 else MISMATCH

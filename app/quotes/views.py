@@ -36,7 +36,7 @@ def quote_view(quote: Quote, now: datetime) -> dict[str, Any]:
     }
 
 
-def head_view(head: RevisionHead, number: str | None, now: datetime) -> dict[str, Any]:
+def head_view(head: RevisionHead, number: str | None, now: datetime, *, with_costs: bool) -> dict[str, Any]:
     """Give a revision without its content."""
     status = head.status_at(now)
     # The number belongs to what was issued; a draft under a numbered quote carries it already, without a suffix.
@@ -45,6 +45,7 @@ def head_view(head: RevisionHead, number: str | None, now: datetime) -> dict[str
         "id": head.id,
         "quote_id": head.quote_id,
         "revision": head.n,
+        "etag": head.etag_as(status),
         "status": status,
         "number": number,
         "display_number": display_number(number, head.n) if number and issued else None,
@@ -60,8 +61,9 @@ def head_view(head: RevisionHead, number: str | None, now: datetime) -> dict[str
         "catalog_revision": head.catalog_revision,
         "engine_version": head.engine_version,
         "authors": list(head.authors),
-        "review": head.review,
-        "approval": head.approval,
+        # Why a revision needed review tells margin and discount.
+        "review": head.review if with_costs else None,
+        "approval": head.approval if with_costs else None,
         "approved_by": None if head.approval is None else head.approval["by"],
         "created_by": head.created_by,
         "created_at": rfc3339(head.created_at),
@@ -88,7 +90,7 @@ def revision_view(
     if not with_costs:
         content = without_costs(content)
     return {
-        **head_view(revision.head, number, now),
+        **head_view(revision.head, number, now, with_costs=with_costs),
         **content,
         "acceptance": None if acceptance is None else acceptance_view(acceptance),
     }

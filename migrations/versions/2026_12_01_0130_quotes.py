@@ -7,7 +7,7 @@ from app.foundation.columns import CanonicalJson, ExactDecimal, UtcDateTime
 from app.foundation.schema_guards import guard_append_only, protect_tenant_table, unguard_append_only
 
 revision = "2026_12_01_0130"
-down_revision = "2026_11_30_0900"
+down_revision = "2026_12_01_0110"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,102 @@
+"""What the room's routes share: who may call, how a slow calculation is answered once, how a revision is answered."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import orjson
+from fastapi import Request
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.access.dependencies import CurrentPrincipal
+from app.access.principal import Principal
+from app.foundation.idempotency import Answer, Idempotency
+from app.foundation.problems import Problem
+from app.quotes.acting import Acting
+from app.quotes.errors import insufficient_scope, revision_path
+from app.quotes.records import Acceptance, Quote, Revision
+from app.quotes.views import cache_headers, revision_view
+
+# A calculation that ends within this time shares one transaction with its key; a longer one reserves the key first.
+SHORT_CALCULATION_S = 0.5
+COSTS = "costs:read"
+
+T = TypeVar("T")
+Store = Callable[[Connection, T], Answer]
+
+
+def require_any(*scopes: str) -> Callable[..., Awaitable[Principal]]:
+    """Return a dependency that lets callers with one of these scopes pass."""
+
+    async def check(principal: CurrentPrincipal) -> Principal:
+        if not any(principal.has(scope) for scope in scopes):
+            raise insufficient_scope(scopes)
+        return principal
+
+    return check
+
+
+def acting_in(request: Request, principal: Principal) -> Acting:
+    """Who acts in this request."""
+    return Acting(principal=principal, clock=request.app.state.clock)
+
+
+async def read(request: Request, principal: Principal, work: Callable[[Connection], T]) -> T:
+    """Read as the caller's tenant."""
+    found: T = await request.app.state.database.read(work, tenant=principal.tenant_id)
+    return found
+
+
+async def calculate_then_store(once: Idempotency, calculate: Callable[[], T], store: Store[T]) -> Response:
+    """Calculate outside any transaction, then store and answer in one.
+
+    A refusal of the calculation is an answer like any other: it is kept for retries and leaves no row of ours.
+    """
+    task: asyncio.Task[T] = asyncio.ensure_future(run_in_threadpool(calculate))
+    done, _ = await asyncio.wait({task}, timeout=SHORT_CALCULATION_S)
+    if not done:
+        try:
+            await once.reserve()
+        except BaseException:
+            task.add_done_callback(lambda finished: finished.cancelled() or finished.exception())
+            raise
+    try:
+        result = await task
+    except Problem as problem:
+        return await once.transact(_refusing(problem))
+    except BaseException:
+        await once.release()
+        raise
+    return await once.transact(lambda connection: store(connection, result))
+
+
+def _refusing(problem: Problem) -> Callable[[Connection], Answer]:
+    def work(_connection: Connection) -> Answer:
+        raise problem
+
+    return work
+
+
+def revision_answer(
+    quote: Quote,
+    revision: Revision,
+    acting: Acting,
+    connection: Connection,
+    *,
+    status: int = 200,
+    acceptance: Acceptance | None = None,
+) -> Answer:
+    """Answer with a revision as it is after the step."""
+    now = acting.now(connection)
+    body = revision_view(revision, quote.number, now, with_costs=acting.principal.has(COSTS), acceptance=acceptance)
+    headers: Mapping[str, str] = {"ETag": cache_headers(revision.head, now)["ETag"], "Cache-Control": "no-store"}
+    if status == 201:
+        headers = {**headers, "Location": revision_path(quote.id, revision.head.n)}
+    return Answer(status=status, body=body, headers=headers)
+
+
+def document(body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer a read."""
+    return Response(orjson.dumps(body), media_type="application/json", headers=dict(headers or {}))

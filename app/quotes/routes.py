@@ -1,0 +1,12 @@
+"""Routes of the room, in one router."""
+
+from fastapi import APIRouter
+
+from app.quotes.routes_policy import router as policy
+from app.quotes.routes_quotes import router as quotes
+from app.quotes.routes_revisions import router as revisions
+from app.quotes.routes_transitions import router as transitions
+
+router = APIRouter()
+for part in (quotes, revisions, transitions, policy):
+    router.include_router(part)

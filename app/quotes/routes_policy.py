@@ -1,0 +1,53 @@
+"""``/v1/compare`` across quotes, and ``/v1/approval-policy``: thresholds as data."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from app.access.dependencies import require_scopes
+from app.access.principal import Principal
+from app.quotes import service
+from app.quotes.calling import acting_in, document, read
+from app.quotes.schemas import Compare, Policy
+
+router = APIRouter(prefix="/v1", tags=["quotes"], default_response_class=Response)
+Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
+Admin = Annotated[Principal, Depends(require_scopes("admin"))]
+JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
+
+
+@router.post("/compare", summary="Compare revisions across quotes", responses=JSON)
+async def compare(request: Request, principal: Reader, body: Compare) -> Response:
+    """Set revisions side by side, in the order given; each pair of neighbours gets a drift report."""
+    acting = acting_in(request, principal)
+
+    def side(connection: Connection, wanted: Any) -> tuple[service.Revision, str | None]:
+        if isinstance(wanted, str):
+            return service.show_by_id(connection, principal.tenant_id, wanted)
+        now = acting.now(connection)
+        shown = service.show(connection, principal.tenant_id, wanted.quote_id, wanted.revision, now=now)
+        return shown.revision, shown.quote.number
+
+    def work(connection: Connection) -> dict[str, Any]:
+        return service.compare([side(connection, wanted) for wanted in body.revisions])
+
+    return document(await read(request, principal, work))
+
+
+@router.get("/approval-policy", summary="Show the tenant's approval policy", responses=JSON)
+async def show_policy(request: Request, principal: Reader) -> Response:
+    policy = await read(request, principal, lambda c: service.current_policy(c, principal.tenant_id))
+    return document({"version": policy.version, **policy.as_document()})
+
+
+@router.put("/approval-policy", summary="Replace the tenant's approval policy", responses=JSON)
+async def replace_policy(request: Request, principal: Admin, body: Policy) -> Response:
+    """Add a version; revisions judged by an earlier one keep their verdict."""
+    acting = acting_in(request, principal)
+    asked = body.model_dump(exclude_none=True)
+    policy = await request.app.state.database.transact(
+        lambda c: service.set_policy(c, acting, asked), tenant=principal.tenant_id
+    )
+    return document({"version": policy.version, **policy.as_document()})

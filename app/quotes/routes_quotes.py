@@ -1,0 +1,152 @@
+"""``/v1/quotes``: create, list, show, change the header, its trail."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from app.access import audit
+from app.access.dependencies import idempotent, require_scopes
+from app.access.principal import Principal
+from app.foundation.conditional import answer_not_modified, require_if_match
+from app.foundation.idempotency import Answer, Idempotency
+from app.foundation.pagination import PageRequest, page_body, page_request
+from app.quotes import service
+from app.quotes.calling import COSTS, acting_in, calculate_then_store, document, read
+from app.quotes.drafting import Prepared
+from app.quotes.errors import quote_path
+from app.quotes.lifecycle import Status
+from app.quotes.schemas import HeaderPatch, QuoteCreate
+from app.quotes.views import quote_view, revision_view
+
+router = APIRouter(prefix="/v1/quotes", tags=["quotes"], default_response_class=Response)
+Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
+Writer = Annotated[Principal, Depends(require_scopes("quotes:write"))]
+Auditor = Annotated[Principal, Depends(require_scopes("audit:read"))]
+Once = Annotated[Idempotency, Depends(idempotent)]
+Page = Annotated[PageRequest, Depends(page_request)]
+JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
+CREATED: dict[int | str, dict[str, Any]] = {201: {"content": {"application/json": {}}}}
+
+
+@router.post("", status_code=201, summary="Create a quote with its first draft", responses=CREATED)
+async def create_quote(request: Request, principal: Writer, once: Once, body: QuoteCreate) -> Response:
+    """Estimate the body and keep the answer as draft revision 1. A body that cannot be answered leaves no row."""
+    acting = acting_in(request, principal)
+    today = request.app.state.clock.now().date()
+    currency = principal.default_currency
+    plan = await read(
+        request,
+        principal,
+        lambda c: service.plan_new(c, principal.tenant_id, body, currency=currency, today=today),
+    )
+    header = service.HeaderFields(
+        title=body.title, external_ref=body.external_ref, owner=body.owner, tags=tuple(body.tags)
+    )
+
+    def store(connection: Connection, prepared: Prepared) -> Answer:
+        quote, revision = service.create_quote(connection, acting, prepared, header)
+        now = acting.now(connection)
+        view = revision_view(revision, None, now, with_costs=principal.has(COSTS))
+        return Answer(
+            status=201,
+            body={**quote_view(quote, now), "current_revision": view},
+            headers={"Location": quote_path(quote.id), "ETag": quote.etag_at(now), "Cache-Control": "no-store"},
+        )
+
+    return await calculate_then_store(once, plan.run, store)
+
+
+@router.get("", summary="List quotes, newest first", responses=JSON)
+async def list_quotes(
+    request: Request,
+    principal: Reader,
+    page: Page,
+    status: Annotated[Status | None, Query(description="Status of the current revision, as it is now.")] = None,
+    customer: Annotated[str | None, Query(max_length=128, description="customer.external_ref")] = None,
+    number: Annotated[str | None, Query(max_length=35)] = None,
+    external_ref: Annotated[str | None, Query(max_length=128)] = None,
+    owner: Annotated[str | None, Query(max_length=128)] = None,
+    updated_since: Annotated[datetime | None, Query(description="RFC 3339 with a zone.")] = None,
+) -> Response:
+    """Give headers without content; a quote past its end is listed as expired."""
+    filters = service.Filters(
+        status=status,
+        customer=customer,
+        number=number,
+        external_ref=external_ref,
+        owner=owner,
+        updated_since=service.with_zone(updated_since),
+    )
+    before_id = None if page.position is None else str(page.position[0])
+    acting = acting_in(request, principal)
+
+    def work(connection: Connection) -> tuple[list[service.Quote], datetime]:
+        now = acting.now(connection)
+        tenant = principal.tenant_id
+        return service.list_quotes(
+            connection, tenant, filters, now=now, before_id=before_id, limit=page.fetch_limit
+        ), now
+
+    found, now = await read(request, principal, work)
+    response = Response(media_type="application/json")
+    shown, cursor = page.close(found, lambda quote: (quote.id,), response)
+    linked = {"Link": response.headers["Link"]} if "Link" in response.headers else {}
+    return document(page_body([quote_view(quote, now) for quote in shown], cursor), linked)
+
+
+@router.get("/{quote_id}", summary="Show a quote with its current revision", responses=JSON)
+async def show_quote(request: Request, principal: Reader, quote_id: str) -> Response:
+    acting = acting_in(request, principal)
+    shown = await read(request, principal, lambda c: service.show(c, principal.tenant_id, quote_id, now=acting.now(c)))
+    etag = shown.quote.etag_at(shown.now)
+    answer_not_modified(request, etag)
+    view = revision_view(
+        shown.revision,
+        shown.quote.number,
+        shown.now,
+        with_costs=principal.has(COSTS),
+        acceptance=shown.acceptance,
+    )
+    body = {**quote_view(shown.quote, shown.now), "current_revision": view}
+    return document(body, {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization"})
+
+
+@router.patch("/{quote_id}", summary="Change header fields", responses=JSON)
+async def edit_quote(request: Request, principal: Writer, quote_id: str, body: HeaderPatch) -> Response:
+    """Change title, external reference, owner or tags; revisions are not touched. Needs If-Match."""
+    acting = acting_in(request, principal)
+    given = body.model_dump(exclude_unset=True)
+    if "tags" in given:
+        given["tags"] = tuple(given["tags"] or ())
+    if given.get("owner", "") is None:
+        given["owner"] = principal.actor
+
+    def work(connection: Connection) -> tuple[service.Quote, datetime]:
+        quote = service.edit_header(
+            connection, acting, quote_id, given, check=lambda etag: require_if_match(request, etag)
+        )
+        return quote, acting.now(connection)
+
+    quote, now = await request.app.state.database.transact(work, tenant=principal.tenant_id)
+    return document(quote_view(quote, now), {"ETag": quote.etag_at(now)})
+
+
+@router.get("/{quote_id}/audit", summary="Who did what to a quote, as links of the tenant's chain", responses=JSON)
+async def show_audit(request: Request, principal: Auditor, page: Page, quote_id: str) -> Response:
+    after = 0 if page.position is None else int(page.position[0])
+
+    def work(connection: Connection) -> list[audit.AuditEntry]:
+        service.find_quote(connection, principal.tenant_id, quote_id)
+        return audit.entries(
+            connection, principal.tenant_id, subject=quote_id, after_sequence=after, limit=page.fetch_limit
+        )
+
+    found = await read(request, principal, work)
+    response = Response(media_type="application/json")
+    shown, cursor = page.close(found, lambda entry: (entry.sequence,), response)
+    linked = {"Link": response.headers["Link"]} if "Link" in response.headers else {}
+    rows = [{name: value for name, value in entry.as_json().items() if name != "tenant_id"} for entry in shown]
+    return document(page_body(rows, cursor), linked)

@@ -1,0 +1,188 @@
+"""``/v1/quotes/{id}/revisions``: list, show, draft, edit, verify, explain, compare."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.access.dependencies import idempotent, require_scopes
+from app.access.principal import Principal
+from app.foundation.conditional import answer_not_modified, require_if_match
+from app.foundation.idempotency import Answer, Idempotency
+from app.foundation.pagination import page_body
+from app.quotes import service
+from app.quotes.calling import COSTS, acting_in, calculate_then_store, document, read, revision_answer
+from app.quotes.drafting import Prepared
+from app.quotes.errors import revision_immutable
+from app.quotes.lifecycle import Status
+from app.quotes.schemas import Reprice, RevisionCreate, Verify
+from app.quotes.views import cache_headers, head_view, revision_view
+
+router = APIRouter(prefix="/v1/quotes/{quote_id}", tags=["revisions"], default_response_class=Response)
+Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
+Writer = Annotated[Principal, Depends(require_scopes("quotes:write"))]
+Once = Annotated[Idempotency, Depends(idempotent)]
+JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
+CREATED: dict[int | str, dict[str, Any]] = {201: {"content": {"application/json": {}}}}
+PATCH_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/merge-patch+json": {"schema": {"type": "object"}}},
+    }
+}
+
+
+@router.get("/revisions", summary="List the revisions of a quote, oldest first", responses=JSON)
+async def list_revisions(request: Request, principal: Reader, quote_id: str) -> Response:
+    acting = acting_in(request, principal)
+
+    def work(connection: Connection) -> list[dict[str, Any]]:
+        quote, heads = service.list_revisions(connection, principal.tenant_id, quote_id)
+        now = acting.now(connection)
+        return [head_view(head, quote.number, now, with_costs=principal.has(COSTS)) for head in heads]
+
+    return document(page_body(await read(request, principal, work), None))
+
+
+@router.get("/revisions/{n}", summary="Show a revision in full", responses=JSON)
+async def show_revision(request: Request, principal: Reader, quote_id: str, n: int) -> Response:
+    """Give the content as it is stored; from issued on the same bytes for ever."""
+    acting = acting_in(request, principal)
+    shown = await read(
+        request, principal, lambda c: service.show(c, principal.tenant_id, quote_id, n, now=acting.now(c))
+    )
+    headers = {**cache_headers(shown.revision.head, shown.now), "Vary": "Authorization"}
+    answer_not_modified(request, headers["ETag"], headers=headers)
+    view = revision_view(
+        shown.revision,
+        shown.quote.number,
+        shown.now,
+        with_costs=principal.has(COSTS),
+        acceptance=shown.acceptance,
+    )
+    return document(view, headers)
+
+
+@router.post("/revisions", status_code=201, summary="Draft a new revision", responses=CREATED)
+async def create_revision(
+    request: Request, principal: Writer, once: Once, quote_id: str, body: RevisionCreate
+) -> Response:
+    """Draft from an earlier revision at its prices (hold) or today's (reprice), with changes where there are any."""
+    return await _draft(request, principal, once, quote_id, body.from_, body.pricing, body.changes)
+
+
+@router.post("/reprice", status_code=201, summary="Draft a new revision at today's prices", responses=CREATED)
+async def reprice(
+    request: Request, principal: Writer, once: Once, quote_id: str, body: Reprice | None = None
+) -> Response:
+    """Draft at today's prices; the answer says why the total moved."""
+    asked = body or Reprice()
+    return await _draft(request, principal, once, quote_id, asked.from_, "reprice", asked.changes)
+
+
+async def _draft(
+    request: Request,
+    principal: Principal,
+    once: Idempotency,
+    quote_id: str,
+    source: str | int | None,
+    pricing: str,
+    changes: Mapping[str, Any],
+) -> Response:
+    acting = acting_in(request, principal)
+    today = request.app.state.clock.now().date()
+
+    def look_up(connection: Connection) -> tuple[service.Revision, service.Plan | None]:
+        base = service.find_base(connection, principal.tenant_id, quote_id, source)
+        return base, service.plan_revision(connection, base, changes, pricing=pricing, today=today)
+
+    base, plan = await read(request, principal, look_up)
+
+    def store(connection: Connection, prepared: Prepared | None) -> Answer:
+        quote, revision = service.add_revision(
+            connection, acting, quote_id, base.head.n, pricing=pricing, prepared=prepared
+        )
+        answer = revision_answer(quote, revision, acting, connection, status=201)
+        compared = service.compare([(base, quote.number), (revision, quote.number)])["changes"][0]
+        return Answer(status=201, headers=answer.headers, body={**answer.body, "changed": compared})
+
+    return await calculate_then_store(once, plan.run if plan is not None else lambda: None, store)
+
+
+@router.patch(
+    "/revisions/{n}",
+    summary="Change a draft (RFC 7396 merge patch)",
+    responses=JSON,
+    openapi_extra=PATCH_BODY,
+)
+async def edit_revision(request: Request, principal: Writer, quote_id: str, n: int) -> Response:
+    """Change the spec of a draft and calculate it again at its own pricing day. Needs If-Match."""
+    patch = request.scope.get("state", {}).get("json_body")
+    if not isinstance(patch, dict):
+        raise RequestValidationError(
+            [{"type": "dict_type", "loc": ("body",), "msg": "a merge patch is a JSON object", "input": None}]
+        )
+    acting = acting_in(request, principal)
+    today = request.app.state.clock.now().date()
+
+    def look_up(connection: Connection) -> tuple[int, service.Plan]:
+        shown = service.show(connection, principal.tenant_id, quote_id, n, now=acting.now(connection))
+        head = shown.revision.head
+        if head.status is not Status.DRAFT:
+            raise revision_immutable(head, head.status_at(shown.now))
+        require_if_match(request, head.etag, changed_fields=head.changed_since(_edit_of(request)))
+        return head.edit, service.plan_edit(connection, shown.revision, patch, today=today)
+
+    edit, plan = await read(request, principal, look_up)
+    prepared = await run_in_threadpool(plan.run)
+
+    def store(connection: Connection) -> Answer:
+        quote, revision = service.edit_draft(connection, acting, quote_id, n, edit=edit, prepared=prepared)
+        return revision_answer(quote, revision, acting, connection)
+
+    answer = await request.app.state.database.transact(store, tenant=principal.tenant_id)
+    return document(answer.body, answer.headers)
+
+
+def _edit_of(request: Request) -> int:
+    """Edition the caller read, from the tag it sent; 0 where the tag is not one of ours."""
+    _, _, edit = request.headers.get("if-match", "").strip().strip('"').rpartition(".")
+    return int(edit) if edit.isdigit() and len(edit) < 10 else 0
+
+
+@router.post("/revisions/{n}/verify", summary="Recompute a revision from its pins", responses=JSON)
+async def verify(request: Request, principal: Reader, quote_id: str, n: int, body: Verify | None = None) -> Response:
+    """Replay money and hash from the stored engine outputs, and the engine where the pinned one is running."""
+    acting = acting_in(request, principal)
+
+    def work(connection: Connection) -> tuple[service.Revision, service.Calculator]:
+        shown = service.show(connection, principal.tenant_id, quote_id, n, now=acting.now(connection))
+        return shown.revision, service.pinned_calculator(connection, shown.revision)
+
+    revision, calculator = await read(request, principal, work)
+    required = body is not None and body.engine == "required"
+    verdict = await run_in_threadpool(service.verify, revision, calculator, engine_required=required)
+    return document(verdict.as_json())
+
+
+@router.get("/compare", summary="Compare two revisions of a quote", responses=JSON)
+async def compare(
+    request: Request,
+    principal: Reader,
+    quote_id: str,
+    from_: Annotated[int, Query(alias="from", ge=1)],
+    to: Annotated[int, Query(ge=1)],
+) -> Response:
+    """Set two revisions side by side and split the change of the total into its causes."""
+    acting = acting_in(request, principal)
+
+    def work(connection: Connection) -> dict[str, Any]:
+        now = acting.now(connection)
+        sides = [service.show(connection, principal.tenant_id, quote_id, n, now=now) for n in (from_, to)]
+        return service.compare([(side.revision, side.quote.number) for side in sides])
+
+    return document(await read(request, principal, work))

@@ -1,0 +1,75 @@
+"""What routes, commands and other rooms may ask of quotes. Every function takes the connection and never commits."""
+
+from app.quotes.acting import Acting
+from app.quotes.calculation import Calculation, Calculator, calculator_for
+from app.quotes.comparing import compare
+from app.quotes.drafting import (
+    HeaderFields,
+    Prepared,
+    add_revision,
+    create_quote,
+    edit_draft,
+    edit_header,
+)
+from app.quotes.issuing import AcceptanceTerms, accept, decline, expire_overdue, issue, withdraw
+from app.quotes.policies import current_policy, set_policy
+from app.quotes.preparing import Plan, plan_edit, plan_new, plan_revision
+from app.quotes.reading import (
+    Filters,
+    Shown,
+    find_base,
+    find_quote,
+    list_quotes,
+    list_revisions,
+    pinned_calculator,
+    show,
+    show_by_id,
+    with_zone,
+)
+from app.quotes.records import Quote, Revision
+from app.quotes.reviewing import approve, cancel, reject, submit
+from app.quotes.verifying import Verdict, verify
+
+__all__ = [
+    "AcceptanceTerms",
+    "Acting",
+    "Calculation",
+    "Calculator",
+    "Filters",
+    "HeaderFields",
+    "Plan",
+    "Prepared",
+    "Quote",
+    "Revision",
+    "Shown",
+    "Verdict",
+    "accept",
+    "add_revision",
+    "approve",
+    "calculator_for",
+    "cancel",
+    "compare",
+    "create_quote",
+    "current_policy",
+    "decline",
+    "edit_draft",
+    "edit_header",
+    "expire_overdue",
+    "find_base",
+    "find_quote",
+    "issue",
+    "list_quotes",
+    "list_revisions",
+    "pinned_calculator",
+    "plan_edit",
+    "plan_new",
+    "plan_revision",
+    "reject",
+    "set_policy",
+    "show",
+    "show_by_id",
+    "submit",
+    "verify",
+    "with_zone",
+    "withdraw",
+]
