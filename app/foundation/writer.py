@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import structlog
@@ -112,7 +111,12 @@ class Writer:
         """Queue the unit and wait for its commit; a full queue is refused at once."""
         loop = asyncio.get_running_loop()
         # In the request's context, so that what it writes knows the trace it belongs to.
-        unit = Unit(work=partial(copy_context().run, work), tenant=tenant, future=loop.create_future(), loop=loop)
+        context = copy_context()
+
+        def in_context(connection: Connection) -> Any:
+            return context.run(work, connection)
+
+        unit = Unit(work=in_context, tenant=tenant, future=loop.create_future(), loop=loop)
         with self._wake:
             if self._closing:
                 raise overloaded("The service is shutting down. Nothing was stored; try again.")
