@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.claims.breakeven import CampaignMoney, breakeven, campaign_money
 from app.claims.metrics import METRICS, band_of
@@ -18,10 +19,10 @@ from app.estimates.physics import quantized
 from app.estimates.schemas import EstimateRequest, Item
 from app.foundation.problems import Problem
 
-# A coarse curve steps by four, a full one by two.
-COARSE_STEP, FULL_STEP = 4, 2
+# A coarse curve steps by eight, a full one by two.
+COARSE_STEP, FULL_STEP = 8, 2
 # Options priced to find one that a provider would sign.
-FEW_OPTIONS = 6
+FEW_OPTIONS = 3
 SHOWN = ("duration_hours", "tokens_per_second_per_accelerator", "model_flops_utilization", "accelerator_utilization",
          "iterations_per_week", "goodput", "output_tokens_per_second_per_accelerator", "ttft_ms", "tpot_ms",
          "utilization", "time_breakdown", "bottleneck", "interval_basis")  # fmt: skip
@@ -36,7 +37,9 @@ class Row:
     run: Mapping[str, Any]
 
 
-def compare(snapshot: Snapshot, request: ComparisonRequest, today: date) -> dict[str, Any]:
+def compare(
+    snapshot: Snapshot, request: ComparisonRequest, today: date, book: PriceBook | None = None
+) -> dict[str, Any]:
     """Answer one job on every supply of a request, in its order; the first is what the others are compared with.
 
     Raises
@@ -44,7 +47,7 @@ def compare(snapshot: Snapshot, request: ComparisonRequest, today: date) -> dict
     Problem
         ``validation-failed`` where the job lacks its work or a supply names what the catalog does not hold.
     """
-    world = World(snapshot=snapshot, terms=request.terms, as_of=request.as_of, today=today)
+    world = World(snapshot=snapshot, terms=request.terms, as_of=request.as_of, today=today, book=book)
     answered = [_answer(world, request, supply, f"/supplies/{i}") for i, supply in enumerate(request.supplies)]
     first = answered[0] if isinstance(answered[0], Row) else None
     rows = []
@@ -77,7 +80,7 @@ def _answer(world: World, request: ComparisonRequest, supply: ComparedSupply, at
     item = item_of(Side(job=job, supply=plain, at="/job", supply_at=at), FEW_OPTIONS)
     try:
         body = EstimateRequest(items=[item], terms=world.terms, as_of=world.as_of)
-        answer = estimates.estimate(world.snapshot, body, world.today)
+        answer = estimates.estimate(world.snapshot, body, world.today, world.book)
     except Problem as problem:
         if problem.slug != "infeasible-spec":
             raise

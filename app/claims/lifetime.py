@@ -34,7 +34,7 @@ class Lifetime:
 def lifetime(world: World, items: Sequence[Item]) -> Lifetime:
     """Compare the recommended options of the training and the inference items."""
     request = EstimateRequest(items=list(items), terms=world.terms, as_of=world.as_of)
-    answer = estimates.estimate(world.snapshot, request, world.today)
+    answer = estimates.estimate(world.snapshot, request, world.today, world.book)
     sums: dict[str, Band | None] = {}
     shown: dict[str, Any] = {}
     figures: dict[str, Figure] = {}

@@ -195,10 +195,45 @@ _ROWS = (
             _units("per_experiment")),
     _metric("cost_per_accelerator_hour", "money", "lower", BOTH, "money", "cost per accelerator-hour",
             "每卡时成本", _units("per_accelerator_hour")),
+    _metric("data_stall_share", "1", "lower", TRAINING, "run", "share of time waiting for data",
+            "等待数据的时间占比", _at("data", "stall_share")),
+    _metric("interruptions", "per run", "lower", TRAINING, "run", "expected interruptions of a run",
+            "单次训练预期中断次数", _at(P, "interruptions")),
+    _metric("kv_cache_tokens", "token", "higher", INFERENCE, "run", "tokens one replica's cache holds",
+            "单副本缓存可容纳 token 数", _at(P, "kv_cache_tokens")),
+    _metric("concurrency_per_replica", "requests", "higher", INFERENCE, "run", "requests in flight per replica",
+            "单副本并发请求数", _at(P, "concurrency_per_replica")),
+    _metric("accelerators_per_replica", "accelerators", "lower", INFERENCE, "run", "accelerators per replica",
+            "单副本加速器数", _at(P, "accelerators_per_replica")),
+    _metric("utilization", "1", "higher", INFERENCE, "run", "load over capacity", "负载与容量之比",
+            _at(P, "utilization")),
+    _metric("cost_per_million_input_tokens", "money", "lower", INFERENCE, "money", "cost per million input tokens",
+            "每百万输入 token 成本", _units("per_million_input_tokens")),
+    _metric("cost_per_million_output_tokens", "money", "lower", INFERENCE, "money", "cost per million output tokens",
+            "每百万输出 token 成本", _units("per_million_output_tokens")),
     _metric("lifetime_inference_over_training", "1", "higher", NONE, "items",
             "lifetime inference spend over training spend", "推理总支出与训练支出之比"),
 )  # fmt: skip
 METRICS: Mapping[str, Metric] = {metric.id: metric for metric in _ROWS}
+
+
+# Parts of a step and of memory are claimed by their name: time_breakdown.bubble, memory_breakdown_bytes.weights.
+_PARTS: Mapping[str, tuple[str, str, str]] = {
+    "time_breakdown": ("1", "share of a step", "单步时间占比"),
+    "memory_breakdown_bytes": ("byte", "memory", "显存占用"),
+}
+
+
+def find_metric(name: str) -> Metric | None:
+    """A metric by its name, parts of the breakdowns included."""
+    if name in METRICS:
+        return METRICS[name]
+    group, _, part = name.partition(".")
+    if group not in _PARTS or not part:
+        return None
+    unit, en, zh = _PARTS[group]
+    better: Better = "higher" if part == "headroom" else "lower"
+    return _metric(name, unit, better, BOTH, "run", f"{en}: {part}", f"{zh}：{part}", _at(P, group, part))
 
 
 def applicable_to(kind: str) -> list[str]:

@@ -104,4 +104,4 @@ def _why_zh(why: str, numbers: Mapping[str, float]) -> str:
 def unknown(who: str, why: str) -> Words:
     """A figure is not known on one side."""
     name = {"candidate": "候选方案", "baseline": "基准方案"}[who]
-    return sentence(f"Not known for the {who}: {why}", f"{name}数据未知：{why}")
+    return sentence(f"Not known for the {who}: {why}", f"{name}的该项数据未知：没有来源给出")

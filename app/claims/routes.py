@@ -4,15 +4,20 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Depends, Request
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
 from app.access.principal import Principal
 from app.catalog import service as catalog
+from app.catalog.pricebooks import PriceBook
+from app.catalog.snapshot import Snapshot
 from app.claims import service
 from app.claims.comparison import compare
 from app.claims.schemas import ClaimsRequest, ComparisonRequest
+from app.estimates import service as estimates
+from app.estimates.schemas import EstimateRequest, Terms
 
 router = APIRouter(tags=["claims"])
 
@@ -30,11 +35,9 @@ async def judge_claims(
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Judge claims about a job on a candidate supply against a baseline. Nothing is persisted."""
-    del principal
-    state = request.app.state
-    snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, body.catalog_revision))
-    today = state.clock.now().date()
-    answer = await run_in_threadpool(service.judge_claims, snapshot, body, today)
+    terms, snapshot, book = await _look_up(request, body, principal)
+    asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
+    answer = await run_in_threadpool(service.judge_claims, snapshot, asked, today, book)
     return Response(orjson.dumps(answer), media_type="application/json")
 
 
@@ -51,9 +54,22 @@ async def compare_supplies(
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Run one job on every supply and set them beside each other. Nothing is persisted."""
-    del principal
-    state = request.app.state
-    snapshot = await state.database.read(lambda connection: catalog.snapshot(connection, body.catalog_revision))
-    today = state.clock.now().date()
-    answer = await run_in_threadpool(compare, snapshot, body, today)
+    terms, snapshot, book = await _look_up(request, body, principal)
+    asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
+    answer = await run_in_threadpool(compare, snapshot, asked, today, book)
     return Response(orjson.dumps(answer), media_type="application/json")
+
+
+async def _look_up(
+    request: Request, body: ClaimsRequest | ComparisonRequest, principal: Principal
+) -> tuple[Terms, Snapshot, PriceBook | None]:
+    """The terms with the tenant's currency, the catalog revision, and the tenant's price book that the terms name."""
+    plain = EstimateRequest.model_construct(items=[], terms=body.terms)
+    terms = estimates.with_tenant_defaults(plain, principal.default_currency).terms
+
+    def read(connection: Connection) -> tuple[Snapshot, PriceBook | None]:
+        book = estimates.price_book_of(connection, principal.tenant_id, plain)
+        return catalog.snapshot(connection, body.catalog_revision), book
+
+    found: tuple[Snapshot, PriceBook | None] = await request.app.state.database.read(read, tenant=principal.tenant_id)
+    return terms, *found

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.claims.conditions import Condition, find_condition
 from app.claims.errors import missing, refused
 from app.claims.facts import checked_statement, utilizations_in
 from app.claims.judging import Asked, Prediction, claimed_range, predict
 from app.claims.lifetime import lifetime
-from app.claims.metrics import METRICS, Metric, applicable_to
+from app.claims.metrics import METRICS, Metric, applicable_to, find_metric
 from app.claims.reasons import Words, cannot_run, decided, not_like_this, number, sentence, unknown
 from app.claims.schemas import ClaimField, ClaimsRequest
 from app.claims.sides import Reading, Side, World, item_of
@@ -23,7 +24,9 @@ from app.estimates.schemas import Supply
 EVIDENCE_PER_SIDE = 2
 
 
-def judge_claims(snapshot: Snapshot, request: ClaimsRequest, today: date) -> dict[str, Any]:
+def judge_claims(
+    snapshot: Snapshot, request: ClaimsRequest, today: date, book: PriceBook | None = None
+) -> dict[str, Any]:
     """Judge every claim of a request, in its order.
 
     Raises
@@ -31,7 +34,7 @@ def judge_claims(snapshot: Snapshot, request: ClaimsRequest, today: date) -> dic
     Problem
         ``validation-failed`` where something is missing or a metric does not apply.
     """
-    world = World(snapshot=snapshot, terms=request.terms, as_of=request.as_of, today=today)
+    world = World(snapshot=snapshot, terms=request.terms, as_of=request.as_of, today=today, book=book)
     rows = [_judged(world, request, claim, f"/claims/{i}") for i, claim in enumerate(request.claims)]
     return {
         "claims": rows,
@@ -44,7 +47,7 @@ def judge_claims(snapshot: Snapshot, request: ClaimsRequest, today: date) -> dic
 
 
 def _judged(world: World, request: ClaimsRequest, claim: ClaimField, at: str) -> dict[str, Any]:
-    metric = METRICS.get(claim.metric)
+    metric = find_metric(claim.metric)
     if metric is None:
         raise refused(
             f"{at}/metric", "unknown_metric", f"There is no metric {claim.metric!r}; see choices.", sorted(METRICS)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import AcceleratorEntry, Snapshot
 from app.claims.errors import missing, refused
 from app.claims.metrics import METRICS, Metric
@@ -32,6 +33,7 @@ class World:
     terms: Terms
     as_of: date | None
     today: date
+    book: PriceBook | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +230,7 @@ def _money(world: World, metric: Metric, item: Item) -> Reading:
         item = item.model_copy(update={"supply": supply.model_copy(update={"purchase_models": [ON_DEMAND]})})
     request = EstimateRequest(items=[item], terms=world.terms, as_of=world.as_of)
     try:
-        answer = estimates.estimate(world.snapshot, request, world.today)
+        answer = estimates.estimate(world.snapshot, request, world.today, world.book)
     except Problem as problem:
         if problem.slug != "infeasible-spec":
             raise

@@ -40,6 +40,7 @@ __all__ = [
     "physical",
     "pins",
     "price",
+    "price_book_of",
     "price_day",
     "sensitivity",
     "sizes",

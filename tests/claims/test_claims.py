@@ -154,3 +154,25 @@ def test_reasons_are_given_in_both_languages(judge_one: Judge) -> None:
     reason = hours(judge_one, relation="ratio", low=0.0, high=0.9)["reason"]
     assert reason["en"].endswith(".")
     assert reason["zh-CN"].endswith("。")
+
+
+@pytest.mark.parametrize(
+    ("metric", "job"),
+    [
+        ("time_breakdown.matmul", TRAINING),
+        ("memory_breakdown_bytes.weights", TRAINING),
+        ("data_stall_share", TRAINING),
+        ("energy_kwh", TRAINING),
+        ("minimum_model_parallel_size", TRAINING),
+        ("weak_scaling_efficiency", TRAINING),
+        ("cost_per_experiment", TRAINING),
+        ("kv_cache_tokens", SERVING),
+        ("memory_breakdown_bytes.weights", SERVING),
+        ("cost_per_million_output_tokens", SERVING),
+    ],
+)
+def test_any_figure_of_an_estimate_can_be_claimed(judge_one: Judge, metric: str, job: dict[str, Any]) -> None:
+    count = {"accelerator_count": 64} if job is TRAINING else {}
+    row = judge_one({"metric": metric, "relation": "absolute", "low": -1.0, "high": 1e30, "job": job, **count})
+    assert row["verdict"] == "supported", row["reason"]
+    assert row["predicted"]["p50"] >= 0.0

@@ -30,3 +30,19 @@ def test_claims_are_answered_in_order_and_bad_ones_refused(client: TestClient) -
     assert refused.json()["errors"][0]["code"] == "impossible_range"
     unknown = client.post("/v1/claims", json={**body(metric="duration_hours", relation="ratio", high=1.0), "x": 1})
     assert unknown.status_code == 422
+
+
+def test_supplies_are_compared_and_studied_over_http(client: TestClient) -> None:
+    seed(client)
+    on_demand = {"purchase_models": ["on_demand"]}
+    supplies = [{**H100, **on_demand, "name": "H100"}, {**B200, **on_demand, "name": "B200"}]
+    asked = {"job": TRAINING, "supplies": supplies, "accelerator_count": 64, "scaling": "none"}
+    compared = client.post("/v1/comparisons", json=asked)
+    assert compared.status_code == 200
+    assert [row["name"] for row in compared.json()["supplies"]] == ["H100", "B200"]
+    items = [{"job": TRAINING, "supply": {**H100, **on_demand, "accelerator_count": 64}}]
+    studied = client.post("/v1/estimates/sensitivity", json={"items": items, "samples": 256})
+    assert studied.status_code == 200
+    assert studied.json()["items"][0]["sensitivity"]["factors"]
+    nothing = client.post("/v1/comparisons", json={**asked, "supplies": []})
+    assert nothing.status_code == 422
