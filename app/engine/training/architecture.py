@@ -342,7 +342,9 @@ def trained_parameters(architecture: Architecture) -> Array | float:
     return weights + a.tables * a.embedding_parameters + a.other_parameters
 
 
-def model_flops_per_token(architecture: Architecture, sequence: Array | float, causal_share: float = 0.5) -> Array:
+def model_flops_per_token(
+    architecture: Architecture, sequence: Array | float, causal_share: float = 0.5, weight_gradient_share: float = 1.0
+) -> Array:
     """Model FLOPs of one trained token, forward and backward, without recomputation.
 
     Parameters
@@ -351,6 +353,9 @@ def model_flops_per_token(architecture: Architecture, sequence: Array | float, c
     sequence : float or array [token]
     causal_share : float [1]
         One half counts causal attention as computed; one counts the full square, as some sources do.
+    weight_gradient_share : float [1]
+        Share of the weight matrices whose gradient is computed: 0 under LoRA, whose frozen weights need the forward
+        product and the input's gradient only (4N where full training needs 6N).
 
     Returns
     -------
@@ -358,11 +363,11 @@ def model_flops_per_token(architecture: Architecture, sequence: Array | float, c
 
     References
     ----------
-    1. Narayanan et al. 2021; Chowdhery et al. 2022 (PaLM), appendix B.
+    1. Narayanan et al. 2021; Chowdhery et al. 2022 (PaLM), appendix B; Hu et al. 2021 (LoRA), section 4.2.
     """
     a = architecture
     matmul = np.sum(2.0 * a.k * a.n * a.active * a.layers, axis=0) + 2.0 * a.hidden * a.vocab
     span = np.minimum(sequence, a.attention_window)
     keys = span - span * span / sequence * (1.0 - causal_share)
     attention = np.sum(2.0 * a.attention_layers * a.attention_heads * a.attention_dims * keys, axis=0)
-    return np.asarray(3.0 * (matmul + attention + a.scan_flops), dtype=np.float64)
+    return np.asarray((2.0 + weight_gradient_share) * matmul + 3.0 * (attention + a.scan_flops), dtype=np.float64)

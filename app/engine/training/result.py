@@ -15,6 +15,8 @@ from app.engine.training.step import StepTimes
 from app.engine.workload import TrainingWorkload
 
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "buffers", "reserve", "headroom")
+# methods that train adapters beside frozen weights (Hu et al. 2021; Dettmers et al. 2023)
+ADAPTER_METHODS = ("lora", "qlora")
 
 
 def result_of(
@@ -62,7 +64,11 @@ def result_of(
     low, centre, high = calibration.residuals.get(evidence, calibration.residuals["datasheet"])
     rate = band_around(tokens / step, low, high, centre)
     flops = float(
-        model_flops_per_token(architecture_of(workload.transformer, workload.mtp_layers), workload.sequence_length)
+        model_flops_per_token(
+            architecture_of(workload.transformer, workload.mtp_layers),
+            workload.sequence_length,
+            weight_gradient_share=0.0 if workload.method in ADAPTER_METHODS else 1.0,
+        )
     )
     breakdown = {name: value / step for name, value in seconds.items() if value > 0.0}
     return TrainingResult(
