@@ -6,7 +6,7 @@ from typing import Any
 
 from app.claims.metrics import band_of
 from app.claims.prediction import Figure, ratio_band
-from app.claims.sides import World, origin_of
+from app.claims.sides import World, origin_of, price_row
 from app.engine.outcome import Band
 from app.estimates import service as estimates
 from app.estimates.schemas import EstimateRequest, Item
@@ -29,6 +29,7 @@ class Lifetime:
     inference: Mapping[str, Any]
     even_months: float | None
     why: str | None = None
+    evidence: tuple[Mapping[str, Any], ...] = ()
 
 
 def lifetime(world: World, items: Sequence[Item]) -> Lifetime:
@@ -39,29 +40,38 @@ def lifetime(world: World, items: Sequence[Item]) -> Lifetime:
     shown: dict[str, Any] = {}
     figures: dict[str, Figure] = {}
     months = 0
+    pairs = list(zip(answer.content["items"], answer.engine_outputs["items"], strict=True))
     for kind in ("training", "inference"):
-        found = [item for item in answer.content["items"] if item["kind"] == kind]
-        nets = [_net(item) for item in found]
-        sums[kind] = _sum(nets)
-        shown[kind] = [_shown(item) for item in found]
-        band = sums[kind]
+        found = [(item, _run(item, output)) for item, output in pairs if item["kind"] == kind]
+        band = sums[kind] = _sum([_net(item) for item, _ in found])
+        shown[kind] = [_shown(item) for item, _ in found]
         if band is not None:
-            index = answer.content["items"].index(found[0])
-            run = answer.engine_outputs["items"][index]["runs"][0]
-            figures[kind] = Figure(value=band, basis="engine", origin=origin_of(run))
-            months = max(
-                (run["months"] for run in answer.engine_outputs["items"][index]["runs"] if "months" in run),
-                default=months,
-            )
+            figures[kind] = Figure(value=band, basis="engine", origin=origin_of(found[0][1]))
+            months = max([months, *(int(run.get("months", 0)) for _, run in found)])
     training, inference = sums["training"], sums["inference"]
     if training is None or inference is None:
         why = "an item has no current price in the catalog"
-        return Lifetime(ratio=None, training=shown, inference=shown, even_months=None, why=why)
+        return Lifetime(
+            ratio=None,
+            training={"items": shown["training"]},
+            inference={"items": shown["inference"]},
+            even_months=None,
+            why=why,
+        )
     ratio = ratio_band(figures["inference"], figures["training"])
-    even = months / ratio.p50 if months else None
     return Lifetime(
-        ratio=ratio, training={"items": shown["training"]}, inference={"items": shown["inference"]}, even_months=even
+        ratio=ratio,
+        training={"items": shown["training"]},
+        inference={"items": shown["inference"]},
+        even_months=months / ratio.p50 if months else None,
+        evidence=tuple(price_row(item["options"][0]) for item in answer.content["items"]),
     )
+
+
+def _run(item: Mapping[str, Any], output: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The run behind the recommended option."""
+    wanted = item["options"][0]["run_key"] if item["options"] else None
+    return next((run for run in output["runs"] if run["key"] == wanted), {})
 
 
 def _net(item: Mapping[str, Any]) -> Band | None:

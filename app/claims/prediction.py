@@ -78,9 +78,9 @@ def shared_error(a: Origin | None, b: Origin | None) -> float:
     Returns
     -------
     float [1]
-        0 where one of them has no model error.
+        0 where one of them has no model error, or one is of training and the other of serving.
     """
-    if a is None or b is None:
+    if a is None or b is None or a.kind != b.kind:
         return 0.0
     if a.answer == b.answer:
         return SAME_ANSWER

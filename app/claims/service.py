@@ -329,6 +329,7 @@ def _items(world: World, request: ClaimsRequest, claim: ClaimField, metric: Metr
         predicted=_band(found.ratio),
         chances=_chances(judged),
         basis="engine",
+        evidence=[dict(row) for row in found.evidence],
         candidate={"value": _band(found.ratio), "training": found.training, "inference": found.inference},
         reason=decided(metric, "absolute", found.ratio, claimed_range(claim), claim.equals, judged, "1"),
     )

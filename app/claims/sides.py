@@ -114,8 +114,8 @@ def read(world: World, metric: Metric, side: Side, precision: str | None) -> Rea
         band = _over_speeds(world.snapshot, metric, item, best, side.at)
     if band is None:
         return Reading(figure=None, run=best, why=f"{metric.en} is not known for this supply (no source states it)")
-    figure = engine_figure(band, best)
-    return Reading(figure=figure, run=best)
+    numbers = best["data"] if metric.id in FOLLOWS_SPEED else {}
+    return Reading(figure=engine_figure(band, best), run=best, numbers=numbers)
 
 
 def _over_speeds(snapshot: Snapshot, metric: Metric, item: Item, run: Mapping[str, Any], at: str) -> Band:
@@ -247,7 +247,7 @@ def _money(world: World, metric: Metric, item: Item) -> Reading:
         run = runs[option["run_key"]]
         figure = engine_figure(band, run)
         sellers.setdefault(str(option["offer"]["provider"]), figure)
-        first = first or Reading(figure=figure, run=run, option=option, evidence=(_price_row(option),))
+        first = first or Reading(figure=figure, run=run, option=option, evidence=(price_row(option),))
     if first is None:
         return Reading(figure=None, why="the catalog holds no current price for this supply")
     return Reading(figure=first.figure, run=first.run, option=first.option, sellers=sellers, evidence=first.evidence)
@@ -259,7 +259,7 @@ def signable(options: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]
     return firm or options
 
 
-def _price_row(option: Mapping[str, Any]) -> Mapping[str, Any]:
+def price_row(option: Mapping[str, Any]) -> Mapping[str, Any]:
     """The dated price behind an option."""
     offer = option["offer"]
     proof: Mapping[str, Any] = next(

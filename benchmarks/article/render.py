@@ -58,7 +58,7 @@ def _table(article: Article, answers: Answers) -> Iterator[str]:
             f"**{row['verdict'].replace('_', ' ')}**",
             _predicted(row),
             condition.removeprefix("It would hold with ").rstrip("."),
-            "; ".join(_short(e) for e in row["evidence"][:3]) or "memory arithmetic",
+            "; ".join(_short(e) for e in row["evidence"][:3]) or "arithmetic",
         )
         yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
@@ -108,7 +108,11 @@ def _price(row: Mapping[str, Any]) -> str:
     price = row.get("native_price")
     if not price:
         return "price row"
-    return f"{number(float(price['amount']))} {price['currency']}/{row['price_unit']} seen {row.get('observed_on')}"
+    return f"{number(float(price['amount']))} {price['currency']}/{row['price_unit']} {_seen(row)}"
+
+
+def _seen(row: Mapping[str, Any]) -> str:
+    return f"seen {row['observed_on']}" if row.get("observed_on") else "of unknown date"
 
 
 def _details(article: Article, answers: Answers) -> Iterator[str]:
@@ -134,6 +138,9 @@ def _detail(case: Case, row: Mapping[str, Any]) -> Iterator[str]:
         text = _side(row[name])
         if text:
             yield f"* {name}: {text}"
+        numbers = {} if row[name] is None else row[name].get("numbers") or {}
+        if numbers:
+            yield f"* {name}: {', '.join(f'{key} {_value(value)}' for key, value in numbers.items())}"
     if row["chances"]:
         worse, within, better = (f"{row['chances'][key]:.0%}" for key in ("worse", "within", "better"))
         yield f"* chances: worse than claimed {worse}, as claimed {within}, better {better}"
