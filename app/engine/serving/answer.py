@@ -42,7 +42,7 @@ def band(calibration: ServingCalibration, metric: str, evidence: str, value: flo
     return band_around(value, min(low, 0.0), max(high, 0.0))
 
 
-def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady, Replicas]:
+def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady]:
     """The chosen plan at exactly its load, as a curve of one plan and one point.
 
     Parameters
@@ -52,7 +52,7 @@ def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady, Re
 
     Returns
     -------
-    tuple[LoadCurve, Steady, Replicas]
+    tuple[LoadCurve, Steady]
 
     References
     ----------
@@ -68,7 +68,7 @@ def one_point(replicas: Replicas, choice: Choice) -> tuple[LoadCurve, Steady, Re
         first_token_s=steady.first_token_s, work_s=steady.prefill_s, step_s=steady.decode_s,
         idle_step_s=np.array([[choice.idle_step_s]]),
     )  # fmt: skip
-    return curve, steady, replicas
+    return curve, steady
 
 
 def _latency(calibration: ServingCalibration, metric: str, evidence: str, values: Floats) -> Latency:
@@ -105,7 +105,7 @@ def _memory(replicas: Replicas, choice: Choice) -> dict[str, float]:
 
 def answer(
     workload: ServingWorkload, replicas: Replicas, choice: Choice, request: ServingPlanRequest,
-    calibration: ServingCalibration, accepted: float,
+    calibration: ServingCalibration, accepted: float, point: tuple[LoadCurve, Steady] | None = None,
 ) -> ServingResult:  # fmt: skip
     """Assemble the result of the chosen plan at its load.
 
@@ -117,6 +117,8 @@ def answer(
     request : ServingPlanRequest
     calibration : ServingCalibration
     accepted : float [token]
+    point : tuple of (LoadCurve, Steady) or None
+        The plan at its load, where it is known already.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def answer(
     ----------
     1. Little 1961; Kleinrock 1975.
     """
-    curve, steady, _ = one_point(replicas, choice)
+    curve, steady = point or one_point(replicas, choice)
     open_loop = workload.requests_per_s is not None
     asked = (workload.requests_per_s or 0.0) * workload.peak_to_mean / choice.replicas if open_loop else choice.rate
     saturated = asked > choice.highest_rate if open_loop else choice.asked_running > choice.running * (1.0 + 1e-9)

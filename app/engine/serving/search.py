@@ -10,6 +10,7 @@ from app.engine.serving.answer import answer
 from app.engine.serving.calibration import ServingCalibration
 from app.engine.serving.loadcurve import LoadCurve, load_curve, quantiles_for, random_waits
 from app.engine.serving.operators import Floats
+from app.engine.serving.pinned import is_pinned, pinned_load
 from app.engine.serving.queueing import is_percentile
 from app.engine.serving.replica import Replicas, check_workload, prepare
 from app.engine.serving.selection import choose, figure_at, no_waits, objectives_hold
@@ -61,6 +62,9 @@ def search_serving(
     if isinstance(replicas, Infeasible):
         return replicas
     accepted = accepted_tokens(workload.speculative_tokens, workload.speculative_acceptance)
+    if accelerators is not None and is_pinned(workload, replicas, accelerators):
+        pinned, point = pinned_load(workload, replicas, accelerators)
+        return answer(workload, replicas, pinned, request, calibration, accepted, point)
     curve = load_curve(replicas)
     if workload.objectives:
         floor = _floor(workload, replicas, curve, accepted)

@@ -9,7 +9,7 @@ from app.engine.outcome import Infeasible
 from app.engine.serving.loadcurve import load_curve
 from app.engine.serving.replica import Replicas, prepare
 from app.engine.serving.search import search_serving
-from app.engine.workload import Lengths, ServingPlanRequest
+from app.engine.workload import LatencyObjective, Lengths, ServingPlanRequest
 from tests.engine.serving.test_search import CALIBRATION, CHIPS, H100, chat, solved
 
 PARTS = ("h100-sxm5-80", "b200-sxm-180", "mi300x", "l40s", "gaudi3", "tpu-v6e", "rtx-5090")
@@ -96,3 +96,15 @@ def test_the_same_question_has_the_same_answer() -> None:
     work = chat(requests_per_s=5.0)
     first = search_serving(work, H100, None, ServingPlanRequest(), CALIBRATION)
     assert repr(first) == repr(search_serving(work, H100, None, ServingPlanRequest(), CALIBRATION))
+
+
+def test_a_pinned_plan_is_answered_as_by_the_search() -> None:
+    plan = ServingPlanRequest(tensor=2, pipeline=1, expert=1, data=1)
+    pinned = solved(search_serving(chat(concurrency=64.0), H100, None, plan, CALIBRATION, 2))
+    loose = (LatencyObjective(metric="e2e", seconds=1e6, percentile=95.0),)
+    searched = solved(search_serving(chat(concurrency=64.0, objectives=loose), H100, None, plan, CALIBRATION, 2))
+    assert pinned.output_tokens_per_s == searched.output_tokens_per_s
+    assert pinned.tpot_s == searched.tpot_s
+    assert pinned.capacity_requests_per_s_per_replica == pytest.approx(
+        searched.capacity_requests_per_s_per_replica, rel=0.02
+    )
