@@ -7,6 +7,7 @@ from typing import Any
 
 from app.catalog.snapshot import Snapshot
 from app.estimates.bill import Run
+from app.estimates.remembered import Remembered
 from app.estimates.schemas import Item
 
 SHOWN = 3
@@ -24,19 +25,19 @@ def nearest_measurements(snapshot: Snapshot, item: Item, run: Run) -> list[dict[
     return [_shown(row) for row in ranked[:SHOWN]]
 
 
-_indexed: dict[tuple[str, str], dict[str, tuple[Row, ...]]] = {}
+Index = dict[str, tuple[Row, ...]]
+_indexed: Remembered[tuple[str, str], Index] = Remembered(2 * KEPT_REVISIONS)
 
 
-def _by_accelerator(snapshot: Snapshot, kind: str) -> dict[str, tuple[Row, ...]]:
+def _by_accelerator(snapshot: Snapshot, kind: str) -> Index:
     key = (snapshot.content_sha256, kind)
-    if key not in _indexed:
-        found: dict[str, list[Row]] = {}
-        for row in snapshot.evidence.get(kind, ()):
-            found.setdefault(str(row["accelerator"]), []).append(row)
-        while len(_indexed) >= KEPT_REVISIONS:
-            _indexed.pop(next(iter(_indexed)), None)
-        _indexed[key] = {name: tuple(rows) for name, rows in found.items()}
-    return _indexed[key]
+    known = _indexed.get(key)
+    if known is not None:
+        return known
+    found: dict[str, list[Row]] = {}
+    for row in snapshot.evidence.get(kind, ()):
+        found.setdefault(str(row["accelerator"]), []).append(row)
+    return _indexed.put(key, {name: tuple(rows) for name, rows in found.items()})
 
 
 def _distance(row: Row, item: Item, run: Run) -> float:

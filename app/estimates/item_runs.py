@@ -9,6 +9,7 @@ from app.engine.outcome import Infeasible
 from app.estimates.api_prices import api_prices
 from app.estimates.bill import Run
 from app.estimates.errors import infeasible, infeasible_everywhere
+from app.estimates.remembered import Remembered
 from app.estimates.runs import Found
 from app.estimates.schemas import Item
 from app.estimates.serving_runs import serving_runs
@@ -67,7 +68,7 @@ class ItemRuns:
         ]
 
 
-_remembered: dict[tuple[str, str], ItemRuns] = {}
+_remembered: Remembered[tuple[str, str], ItemRuns] = Remembered(REMEMBERED)
 
 
 def run_item(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> ItemRuns:
@@ -89,10 +90,7 @@ def run_item(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> I
     _check_deadline(item, found, at)
     prices = api_prices(item.job.model.ref) if item.job.kind == "inference" else []
     answer = ItemRuns(item_id=item.id, api_prices=tuple(prices), found=tuple(found), refused=refused)
-    while len(_remembered) >= REMEMBERED:
-        _remembered.pop(next(iter(_remembered)), None)
-    _remembered[key] = answer
-    return answer
+    return _remembered.put(key, answer)
 
 
 def _check_deadline(item: Item, found: list[Found], at: str) -> None:

@@ -1,7 +1,6 @@
 """The engine, asked once per workload and hardware: answers are remembered per engine version and calibration."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from app.catalog.snapshot import Snapshot
@@ -14,22 +13,32 @@ from app.engine.training.search import search_training
 from app.engine.training.sweep import search_training_many
 from app.engine.workload import ServingPlanRequest, ServingWorkload, TrainingPlanRequest, TrainingWorkload
 from app.estimates.hardware import Hardware
+from app.estimates.remembered import Remembered
 
 # one entry is a few kilobytes; a catalog of fifty machines at four sizes is two hundred entries a job
 REMEMBERED = 8_192
 SIGNIFICANT_DIGITS = 6
 KEPT_REVISIONS = 8
 
-_training: dict[str, TrainingCalibration] = {}
-_serving: dict[str, ServingCalibration] = {}
+TrainKey = tuple[str, TrainingWorkload, TrainingPlanRequest, str, int]
+ServeKey = tuple[str, ServingWorkload, ServingPlanRequest, str, int | None]
+_training: Remembered[str, TrainingCalibration] = Remembered(KEPT_REVISIONS)
+_serving: Remembered[str, ServingCalibration] = Remembered(KEPT_REVISIONS)
+_searched: Remembered[TrainKey, TrainingResult | Infeasible] = Remembered(REMEMBERED)
+_swept: Remembered[TrainKey, TrainingResult | Infeasible] = Remembered(REMEMBERED)
+_served: Remembered[ServeKey, ServingResult | Infeasible] = Remembered(REMEMBERED)
 
 
 def train(
     snapshot: Snapshot, workload: TrainingWorkload, hardware: Hardware, accelerators: int, plan: TrainingPlanRequest
 ) -> TrainingResult | Infeasible:
     """Best plan of a training workload on so many accelerators, every legal plan compared."""
-    training_calibration(snapshot)
-    return _train(snapshot.content_sha256, workload, hardware, accelerators, plan)
+    key = (snapshot.content_sha256, workload, plan, hardware.key, accelerators)
+    known = _searched.get(key)
+    if known is not None:
+        return known
+    calibration = training_calibration(snapshot)
+    return _searched.put(key, search_training(workload, hardware.cluster(accelerators), plan, calibration))
 
 
 def sweep(
@@ -43,31 +52,25 @@ def sweep(
     Kept apart from :func:`train`: which of the two answers a request depends on the request alone, never on what was
     asked before, so that the same request gives the same bytes in every process.
     """
-    calibration = training_calibration(snapshot)
     keys = [(snapshot.content_sha256, workload, plan, hardware.key, count) for hardware, count in machines]
-    known = {key: _swept[key] for key in keys if key in _swept}
-    missing = {key: pair for key, pair in zip(keys, machines, strict=True) if key not in known}
+    answers = {key: answer for key in keys if (answer := _swept.get(key)) is not None}
+    missing = {key: pair for key, pair in zip(keys, machines, strict=True) if key not in answers}
     if missing:
         clusters = [hardware.cluster(count) for hardware, count in missing.values()]
-        found = dict(zip(missing, search_training_many(workload, clusters, plan, calibration), strict=True))
-        while len(_swept) + len(found) > REMEMBERED and _swept:
-            _swept.pop(next(iter(_swept)), None)
-        _swept.update(found)
-        known.update(found)
-    return [known[key] for key in keys]
-
-
-SweepKey = tuple[str, TrainingWorkload, TrainingPlanRequest, str, int]
-_swept: dict[SweepKey, TrainingResult | Infeasible] = {}
+        found = search_training_many(workload, clusters, plan, training_calibration(snapshot))
+        fresh = dict(zip(missing, found, strict=True))
+        _swept.update(fresh)
+        answers.update(fresh)
+    return [answers[key] for key in keys]
 
 
 def training_calibration(snapshot: Snapshot) -> TrainingCalibration:
     """The fitted parameters of a catalog revision, read once."""
-    key = snapshot.content_sha256
-    if key not in _training:
-        _forget_oldest(_training)
-        _training[key] = TrainingCalibration.from_mapping(dict(snapshot.calibration["training"]))
-    return _training[key]
+    known = _training.get(snapshot.content_sha256)
+    if known is not None:
+        return known
+    read = TrainingCalibration.from_mapping(dict(snapshot.calibration["training"]))
+    return _training.put(snapshot.content_sha256, read)
 
 
 def serve(
@@ -78,8 +81,13 @@ def serve(
     plan: ServingPlanRequest,
 ) -> ServingResult | Infeasible:
     """Best serving of a workload on one kind of machine."""
-    _serving_calibration(snapshot)
-    return _serve(snapshot.content_sha256, workload, hardware, accelerators, plan)
+    key = (snapshot.content_sha256, workload, plan, hardware.key, accelerators)
+    known = _served.get(key)
+    if known is not None:
+        return known
+    calibration = _serving_calibration(snapshot)
+    found = search_serving(workload, hardware.accelerator, hardware.fabric, plan, calibration, accelerators)
+    return _served.put(key, found)
 
 
 def serve_most(
@@ -91,30 +99,11 @@ def serve_most(
 
 
 def _serving_calibration(snapshot: Snapshot) -> ServingCalibration:
-    key = snapshot.content_sha256
-    if key not in _serving:
-        _forget_oldest(_serving)
-        _serving[key] = ServingCalibration.from_mapping(dict(snapshot.calibration["serving"]))
-    return _serving[key]
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _train(
-    key: str, workload: TrainingWorkload, hardware: Hardware, accelerators: int, plan: TrainingPlanRequest
-) -> TrainingResult | Infeasible:
-    return search_training(workload, hardware.cluster(accelerators), plan, _training[key])
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _serve(
-    key: str, workload: ServingWorkload, hardware: Hardware, accelerators: int | None, plan: ServingPlanRequest
-) -> ServingResult | Infeasible:
-    return search_serving(workload, hardware.accelerator, hardware.fabric, plan, _serving[key], accelerators)
-
-
-def _forget_oldest(calibrations: dict[str, Any]) -> None:
-    while len(calibrations) >= KEPT_REVISIONS:
-        calibrations.pop(next(iter(calibrations)), None)
+    known = _serving.get(snapshot.content_sha256)
+    if known is not None:
+        return known
+    read = ServingCalibration.from_mapping(dict(snapshot.calibration["serving"]))
+    return _serving.put(snapshot.content_sha256, read)
 
 
 def quantized(value: Any) -> Any:

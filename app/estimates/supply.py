@@ -7,6 +7,7 @@ from app.catalog.offers import Offer
 from app.catalog.snapshot import Snapshot
 from app.estimates.errors import unknown_name
 from app.estimates.hardware import Hardware, hardware_of, wired_hardware
+from app.estimates.remembered import Remembered
 from app.estimates.schemas import PurchaseModel, Supply
 
 STEADY, SPOT = "steady", "spot"
@@ -70,10 +71,7 @@ def select(snapshot: Snapshot, supply: Supply, at: str) -> Selection:
     key = (snapshot.content_sha256, supply.model_dump_json())
     found = _selections.get(key)
     if found is None:
-        found = _select(snapshot, supply, at)
-        while len(_selections) >= REMEMBERED:
-            _selections.pop(next(iter(_selections)), None)
-        _selections[key] = found
+        found = _selections.put(key, _select(snapshot, supply, at))
     return found
 
 
@@ -82,7 +80,7 @@ NOT_ASKED = Skipped(
     code="not_asked",
     reason="quoted when supply.purchase_models names them: their prices hold for a day or depend on the buyer",
 )
-_selections: dict[tuple[str, str], Selection] = {}
+_selections: Remembered[tuple[str, str], Selection] = Remembered(REMEMBERED)
 
 
 def _select(snapshot: Snapshot, supply: Supply, at: str) -> Selection:
