@@ -24,9 +24,8 @@ JOB = {"kind": "training", "model": {"parameters": 1e11}, "tokens": 4.4e11}
 
 def forget() -> None:
     """Forget what the engine has answered."""
-    physics._train.cache_clear()
-    physics._serve.cache_clear()
-    physics._swept.clear()
+    for memory in (physics._searched, physics._swept, physics._served):
+        memory.clear()
     item_runs._remembered.clear()
 
 
