@@ -8,10 +8,12 @@ from typing import Any
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.claims.breakeven import CampaignMoney, breakeven, campaign_money
+from app.claims.errors import relocated
 from app.claims.metrics import METRICS, band_of
 from app.claims.prediction import Figure, ratio_band
+from app.claims.readings import Side, World
 from app.claims.schemas import ComparedSupply, ComparisonRequest
-from app.claims.sides import Side, World, engine_figure, item_of, signable
+from app.claims.sides import engine_figure, item_of, signable
 from app.engine.outcome import Band, Infeasible
 from app.estimates import service as estimates
 from app.estimates.job_schemas import InferenceJob, Job, TrainingJob
@@ -82,9 +84,10 @@ def _answer(world: World, request: ComparisonRequest, supply: ComparedSupply, at
         body = EstimateRequest(items=[item], terms=world.terms, as_of=world.as_of)
         answer = estimates.estimate(world.snapshot, body, world.today, world.book)
     except Problem as problem:
+        moved = relocated(problem, {"/items/0/job": "/job", "/items/0/supply": at})
         if problem.slug != "infeasible-spec":
-            raise
-        return problem
+            raise moved from None
+        return moved
     option = signable(answer.content["items"][0]["options"])[0]
     runs = {run["key"]: run for run in answer.engine_outputs["items"][0]["runs"]}
     return Row(item=item, option=option, run=runs[option["run_key"]])

@@ -8,8 +8,9 @@ from app.catalog.snapshot import Snapshot
 from app.claims.judging import Asked, Prediction, predict
 from app.claims.metrics import METRICS
 from app.claims.prediction import ratio_band
+from app.claims.readings import Side, World
 from app.claims.reasons import Words, sentence
-from app.claims.sides import Side, World, asked_precision, specification_value
+from app.claims.specifications import asked_precision, specification_value
 from app.claims.verdict import holds
 from app.engine.outcome import Band
 from app.engine.precision import FORMATS

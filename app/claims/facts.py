@@ -7,8 +7,8 @@ from typing import Any
 
 from app.catalog.snapshot import MarketingCheck, Snapshot
 from app.claims.prediction import exactly
+from app.claims.readings import Reading
 from app.claims.schemas import Utilizations
-from app.claims.sides import Reading
 from app.claims.verdict import Verdict
 
 # Share of a checked statement's words that a claim must contain to be taken for it.

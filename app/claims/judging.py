@@ -7,11 +7,11 @@ from typing import Any
 from app.claims.facts import at_utilizations, utilizations_in
 from app.claims.metrics import Metric
 from app.claims.prediction import Figure, over_known_draws, ratio_band, shared_error
+from app.claims.readings import Reading, Side, World
 from app.claims.schemas import ClaimField, Utilizations
-from app.claims.sides import Reading, Side, World, item_of, read
+from app.claims.sides import fewest_accelerators, read
 from app.claims.verdict import ClaimedRange, Judgement, judge, rounded_range
 from app.engine.outcome import Band
-from app.estimates import service as estimates
 from app.estimates.job_schemas import TrainingJob
 
 # Fewer sellers of both parts than this say little about a market; then the recommended options are compared.
@@ -107,16 +107,12 @@ def _same_count(world: World, asked: Asked) -> tuple[Side, Side | None, tuple[Ma
     counts = (candidate.supply.accelerator_count, baseline.supply.accelerator_count)
     if counts != (None, None) or asked.metric.id == "accelerators":
         return candidate, baseline, ()
-    needed = [_fewest(world, side) for side in (candidate, baseline)]
+    needed = [fewest_accelerators(world, side) for side in (candidate, baseline)]
     if None in needed:
         return candidate, baseline, ()
     count = max(n for n in needed if n is not None)
     note = {"id": "accelerator_count", "value": count, "unit": "accelerators", "source": "what both sides can run on"}
     return _counted(candidate, count), _counted(baseline, count), (note,)
-
-
-def _fewest(world: World, side: Side) -> int | None:
-    return estimates.physical(world.snapshot, item_of(side), side.at).fewest
 
 
 def _counted(side: Side, count: int) -> Side:

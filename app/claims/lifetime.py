@@ -6,7 +6,8 @@ from typing import Any
 
 from app.claims.metrics import band_of
 from app.claims.prediction import Figure, ratio_band
-from app.claims.sides import World, origin_of, price_row
+from app.claims.readings import World
+from app.claims.sides import origin_of, price_row
 from app.engine.outcome import Band
 from app.estimates import service as estimates
 from app.estimates.schemas import EstimateRequest, Item

@@ -1,27 +1,23 @@
 """What other rooms may ask of claims: judge claimed figures about a job on a supply."""
 
-from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
-from app.claims.conditions import Condition, find_condition
+from app.claims.answers import EMPTY, answer_json, band_json, chances_json, head_json
+from app.claims.conditions import find_condition
 from app.claims.errors import missing, refused
 from app.claims.facts import checked_statement, utilizations_in
-from app.claims.judging import Asked, Prediction, claimed_range, predict
+from app.claims.judging import Asked, claimed_range, predict
 from app.claims.lifetime import lifetime
 from app.claims.metrics import METRICS, Metric, applicable_to, find_metric
-from app.claims.reasons import Words, cannot_run, decided, not_like_this, number, sentence, unknown
+from app.claims.readings import Side, World
+from app.claims.reasons import decided, number, sentence, unknown
 from app.claims.schemas import ClaimField, ClaimsRequest
-from app.claims.sides import Reading, Side, World, item_of
-from app.claims.verdict import Judgement, holds, judge
-from app.engine.outcome import Band
-from app.estimates import service as estimates
+from app.claims.verdict import holds, judge
 from app.estimates.physics import quantized
 from app.estimates.schemas import Supply
-
-EVIDENCE_PER_SIDE = 2
 
 
 def judge_claims(
@@ -64,7 +60,7 @@ def _judged(world: World, request: ClaimsRequest, claim: ClaimField, at: str) ->
     condition = None
     if found.judged is None or not holds(found.judged):
         condition = find_condition(world, asked, found)
-    return _answer(world, asked, found, condition)
+    return answer_json(world, asked, found, condition)
 
 
 def _has_range(claim: ClaimField, at: str) -> None:
@@ -151,104 +147,6 @@ def _supply(
     return supply, where
 
 
-def _unit(world: World, metric: Metric) -> str:
-    return world.terms.currency if metric.unit == "money" else metric.unit
-
-
-def _answer(world: World, asked: Asked, found: Prediction, condition: Condition | None) -> dict[str, Any]:
-    metric, unit = asked.metric, _unit(world, asked.metric)
-    reason = _reason(asked, found, unit)
-    claim = asked.field
-    figure = found.candidate.figure if found.candidate else None
-    row = {
-        **_head(claim, metric, asked.relation),
-        "verdict": found.judged.verdict if found.judged else "not_decidable",
-        "predicted": _band(found.band),
-        "unit": {"ratio": "ratio", "percent_change": "percent"}.get(asked.relation, unit),
-        "chances": _chances(found.judged),
-        "basis": figure.basis if figure else None,
-        "shared_error": found.shared_error,
-        "candidate": _side(found.candidate, unit),
-        "baseline": _side(found.baseline, unit),
-        "reason": reason,
-        "condition": condition.as_json() if condition else None,
-        "evidence": _evidence(world, asked, found),
-        "assumptions": [dict(a) for a in found.assumptions],
-    }
-    rounded: dict[str, Any] = quantized(row)
-    return rounded
-
-
-def _reason(asked: Asked, found: Prediction, unit: str) -> Words:
-    if found.band is not None and found.judged is not None:
-        words = decided(asked.metric, asked.relation, found.band, asked.claimed, asked.field.equals, found.judged, unit)
-        why = found.candidate.why if found.candidate else None
-        if asked.metric.source == "feasible" and why:
-            return not_like_this(why, found.candidate.numbers if found.candidate else {})
-        return words
-    for name, reading in (("candidate", found.candidate), ("baseline", found.baseline)):
-        if reading is not None and reading.figure is None:
-            why = reading.why or ""
-            return cannot_run(name, why, reading.numbers) if reading.infeasible else unknown(name, why)
-    return unknown("baseline", "the figure is zero, so nothing can be compared with it")
-
-
-def _head(claim: ClaimField, metric: Metric, relation: str | None) -> dict[str, Any]:
-    stated = claimed_range(claim) if (claim.low, claim.high, claim.equals) != (None, None, None) else None
-    return {
-        "id": claim.id,
-        "metric": metric.id,
-        "relation": relation,
-        "claimed": {"low": stated.low, "high": stated.high, "equals": claim.equals} if stated else None,
-        "text": claim.text,
-    }
-
-
-def _band(band: Band | None) -> dict[str, float] | None:
-    return None if band is None else {"p10": band.p10, "p50": band.p50, "p90": band.p90}
-
-
-def _chances(judged: Judgement | None) -> dict[str, float] | None:
-    return None if judged is None else {"worse": judged.worse, "within": judged.within, "better": judged.better}
-
-
-def _side(reading: Reading | None, unit: str) -> dict[str, Any] | None:
-    if reading is None:
-        return None
-    run, figure, option = reading.run, reading.figure, reading.option
-    is_share = figure is not None and figure.basis == "arithmetic" and run is None and not reading.numbers
-    return {
-        "value": _band(figure.value) if figure else None,
-        "unit": "relative" if is_share and unit != "yes = 1" else unit,
-        "basis": figure.basis if figure else None,
-        "why": reading.why,
-        "label": option["label"] if option else None,
-        "configuration": None
-        if run is None
-        else {key: run[key] for key in ("accelerator", "accelerators", "nodes", "fabric", "plan") if key in run},
-        "numbers": dict(reading.numbers),
-    }
-
-
-def _evidence(world: World, asked: Asked, found: Prediction) -> list[dict[str, Any]]:
-    """Catalog rows, prices and the nearest public measurements behind both sides."""
-    rows: list[dict[str, Any]] = []
-    for name, side, reading in (
-        ("candidate", asked.candidate, found.candidate), ("baseline", asked.baseline, found.baseline)
-    ):  # fmt: skip
-        if reading is None:
-            continue
-        rows.extend({"side": name, **row} for row in reading.evidence)
-        if reading.run is not None and side is not None:
-            near = estimates.nearest_measurements(world.snapshot, item_of(side), reading.run)[:EVIDENCE_PER_SIDE]
-            rows.extend({"side": name, "kind": "measurement", **row} for row in near)
-    text = asked.field.text
-    checked = checked_statement(world.snapshot, text) if text and asked.metric.source == "specification" else None
-    if checked is not None:
-        rows.append(checked.as_json())
-    return rows
-
-
 def _in_words(world: World, claim: ClaimField, metric: Metric, at: str) -> dict[str, Any]:
     """A specification claimed in words: decided by a statement the catalog has checked."""
     if claim.text is None:
@@ -258,7 +156,7 @@ def _in_words(world: World, claim: ClaimField, metric: Metric, at: str) -> dict[
             "A specification in words needs its text; figures have metrics of their own, as peak_flops.",
         )
     checked = checked_statement(world.snapshot, claim.text)
-    row = {**_head(claim, metric, claim.relation), **_EMPTY}
+    row = {**head_json(claim, metric, claim.relation), **EMPTY}
     if checked is None:
         names = ", ".join(sorted(m.id for m in METRICS.values() if m.source == "specification"))
         row["reason"] = sentence(
@@ -275,22 +173,6 @@ def _in_words(world: World, claim: ClaimField, metric: Metric, at: str) -> dict[
     return row
 
 
-_EMPTY: Mapping[str, Any] = {
-    "verdict": "not_decidable",
-    "predicted": None,
-    "unit": None,
-    "chances": None,
-    "basis": None,
-    "shared_error": None,
-    "candidate": None,
-    "baseline": None,
-    "reason": None,
-    "condition": None,
-    "evidence": [],
-    "assumptions": [],
-}
-
-
 def _undecided(claim: ClaimField, metric: Metric, lacking: str) -> dict[str, Any]:
     """A claim that does not say what it is about."""
     what = {
@@ -301,7 +183,7 @@ def _undecided(claim: ClaimField, metric: Metric, lacking: str) -> dict[str, Any
         f"{metric.en[0].upper()}{metric.en[1:]} depends on the job, and the claim names none; give {what[0]}",
         f"{metric.zh}取决于任务，而该说法未给出；请提供{what[1]}",
     )
-    return {**_head(claim, metric, claim.relation), **_EMPTY, "reason": reason, "missing": [lacking]}
+    return {**head_json(claim, metric, claim.relation), **EMPTY, "reason": reason, "missing": [lacking]}
 
 
 def _items(world: World, request: ClaimsRequest, claim: ClaimField, metric: Metric, at: str) -> dict[str, Any]:
@@ -320,17 +202,17 @@ def _items(world: World, request: ClaimsRequest, claim: ClaimField, metric: Metr
         for item in items
     ]
     found = lifetime(world, placed)
-    row = {**_head(claim, metric, "absolute"), **_EMPTY, "unit": "1"}
+    row = {**head_json(claim, metric, "absolute"), **EMPTY, "unit": "1"}
     if found.ratio is None:
         return {**row, "reason": unknown("candidate", found.why or "")}
     judged = judge(found.ratio, claimed_range(claim), metric.better)
     row.update(
         verdict=judged.verdict,
-        predicted=_band(found.ratio),
-        chances=_chances(judged),
+        predicted=band_json(found.ratio),
+        chances=chances_json(judged),
         basis="engine",
         evidence=[dict(row) for row in found.evidence],
-        candidate={"value": _band(found.ratio), "training": found.training, "inference": found.inference},
+        candidate={"value": band_json(found.ratio), "training": found.training, "inference": found.inference},
         reason=decided(metric, "absolute", found.ratio, claimed_range(claim), claim.equals, judged, "1"),
     )
     if found.even_months is not None:

@@ -2,20 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
 from typing import Any
 
-from app.catalog.pricebooks import PriceBook
-from app.catalog.snapshot import AcceleratorEntry, Snapshot
-from app.claims.errors import missing, refused
-from app.claims.metrics import METRICS, Metric
+from app.catalog.snapshot import Snapshot
+from app.claims.errors import missing, relocated
+from app.claims.metrics import Metric
 from app.claims.prediction import Figure, Origin, exactly, ratio_band
+from app.claims.readings import Reading, Side, World
+from app.claims.specifications import memory_rows, specification
 from app.engine.outcome import Band, Infeasible
-from app.engine.precision import FORMATS
 from app.estimates import service as estimates
-from app.estimates.job_schemas import EfficiencyOverride, InferenceJob, Job, TrainingJob
-from app.estimates.schemas import Constraints, EstimateRequest, Item, PurchaseModel, Supply, Terms
+from app.estimates.job_schemas import EfficiencyOverride, InferenceJob, TrainingJob
+from app.estimates.schemas import Constraints, EstimateRequest, Item, PurchaseModel
 from app.foundation.problems import Problem
 
 ON_DEMAND = PurchaseModel(kind="on_demand")
@@ -23,49 +21,6 @@ ON_DEMAND = PurchaseModel(kind="on_demand")
 MOST_SELLERS = 24
 # Shares of time that depend on the speed in more than proportion.
 FOLLOWS_SPEED = frozenset({"accelerator_utilization", "goodput"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What every claim of a request is judged in."""
-
-    snapshot: Snapshot
-    terms: Terms
-    as_of: date | None
-    today: date
-    book: PriceBook | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A job on a supply; ``at`` and ``supply_at`` are JSON pointers for errors."""
-
-    job: Job | None
-    supply: Supply | None
-    at: str
-    supply_at: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A figure, or why there is none.
-
-    Parameters
-    ----------
-    infeasible : bool
-        The job cannot run there at all.
-    sellers : mapping of str to Figure
-        The same figure by provider, where it is money.
-    """
-
-    figure: Figure | None
-    why: str | None = None
-    infeasible: bool = False
-    run: Mapping[str, Any] | None = None
-    option: Mapping[str, Any] | None = None
-    sellers: Mapping[str, Figure] = field(default_factory=dict)
-    evidence: tuple[Mapping[str, Any], ...] = ()
-    numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 def item_of(side: Side, most: int = 1) -> Item:
@@ -85,13 +40,38 @@ def item_of(side: Side, most: int = 1) -> Item:
 
 
 def read(world: World, metric: Metric, side: Side, precision: str | None) -> Reading:
-    """The metric on one side."""
+    """The metric on one side; refusals point into the body of the claim."""
+    try:
+        return _read(world, metric, side, precision)
+    except Problem as problem:
+        raise relocated(problem, places(side)) from None
+
+
+def places(side: Side) -> dict[str, str]:
+    """Where the parts of an estimate's item stand in the body that was sent."""
+    return {
+        f"{start}/{part}": where
+        for start in ("", "/items/0")
+        for part, where in (("job", side.at), ("supply", side.supply_at))
+        if f"{start}/{part}" != where
+    }
+
+
+def fewest_accelerators(world: World, side: Side) -> int | None:
+    """Accelerators of the smallest run of a side; None where it cannot run."""
+    try:
+        return estimates.physical(world.snapshot, item_of(side), "").fewest
+    except Problem as problem:
+        raise relocated(problem, places(side)) from None
+
+
+def _read(world: World, metric: Metric, side: Side, precision: str | None) -> Reading:
     if metric.source == "specification":
-        return _specification(world.snapshot, metric, side, precision)
+        return specification(world.snapshot, metric, side, precision)
     item = item_of(side, MOST_SELLERS if metric.source == "money" else 1)
     if metric.source == "money":
         return _money(world, metric, item)
-    found = estimates.physical(world.snapshot, item, side.at)
+    found = estimates.physical(world.snapshot, item, "")
     best = found.best
     if best is None:
         refusal = found.refusal
@@ -106,12 +86,12 @@ def read(world: World, metric: Metric, side: Side, precision: str | None) -> Rea
     if metric.source == "feasible":
         return Reading(figure=exactly(1.0, best["evidence_class"]), run=best, numbers=_headroom(best))
     if metric.source == "split":
-        return _split(world.snapshot, item, found.hardware[best["hardware"]], best, side.at)
+        return _split(world.snapshot, item, found.hardware[best["hardware"]], best, "")
     if metric.source == "scaling":
-        return _scaling(world.snapshot, metric, item, found.hardware[best["hardware"]], best, side.at)
+        return _scaling(world.snapshot, metric, item, found.hardware[best["hardware"]], best, "")
     band = None if metric.read is None else metric.read(best)
     if metric.id in FOLLOWS_SPEED and band is not None:
-        band = _over_speeds(world.snapshot, metric, item, best, side.at)
+        band = _over_speeds(world.snapshot, metric, item, best, "")
     if band is None:
         return Reading(figure=None, run=best, why=f"{metric.en} is not known for this supply (no source states it)")
     numbers = best["data"] if metric.id in FOLLOWS_SPEED else {}
@@ -164,27 +144,6 @@ def _cannot_run(refusal: Infeasible | None) -> Reading:
     if refusal is None:
         return Reading(figure=None, why="nothing in the supply can be quoted", infeasible=True)
     return Reading(figure=None, why=refusal.message, infeasible=True, numbers=dict(refusal.numbers))
-
-
-def memory_rows(snapshot: Snapshot, supply: Supply | None) -> tuple[Mapping[str, Any], ...]:
-    """Catalog rows of the memory a job has to fit."""
-    names = supply.accelerators or [] if supply is not None else []
-    found = [snapshot.accelerators[name] for name in names if name in snapshot.accelerators]
-    return tuple(
-        _row(entry, METRICS["memory_bytes"], "memory_bytes", entry.spec.memory_bytes) for entry in found if entry.spec
-    )
-
-
-def _row(entry: AcceleratorEntry, metric: Metric, field_name: str, value: float | None) -> Mapping[str, Any]:
-    return {
-        "kind": "catalog",
-        "accelerator": entry.id,
-        "field": field_name,
-        "value": value,
-        "unit": metric.unit,
-        "confidence": entry.confidence,
-        "sources": list(entry.sources),
-    }
 
 
 def _headroom(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,53 +233,3 @@ def price_row(option: Mapping[str, Any]) -> Mapping[str, Any]:
         "purchase_model": offer["purchase_model"],
         **{key: proof[key] for key in wanted if key in proof},
     }
-
-
-def entry_of(snapshot: Snapshot, side: Side) -> AcceleratorEntry:
-    """The one accelerator a specification is asked of."""
-    supply = side.supply
-    names = supply.accelerators if supply is not None else None
-    if not names or len(names) != 1:
-        raise missing(
-            f"{side.supply_at}/accelerators",
-            "accelerator",
-            "A specification belongs to one part: name exactly one accelerator in the supply.",
-        )
-    entry = snapshot.accelerators.get(names[0])
-    if entry is None:
-        raise refused(
-            f"{side.supply_at}/accelerators/0", "unknown_accelerator", f"The catalog holds no accelerator {names[0]!r}."
-        )
-    return entry
-
-
-def asked_precision(side: Side, precision: str | None) -> str:
-    """The number format a peak is asked for."""
-    job = side.job
-    chosen = precision or (job.precision if isinstance(job, TrainingJob) else None)
-    if isinstance(job, InferenceJob) and precision is None:
-        chosen = job.precision.weights
-    return "bf16" if chosen in (None, "auto") else str(chosen)
-
-
-def specification_value(entry: AcceleratorEntry, metric: Metric, precision: str) -> float | None:
-    """A specification from the catalog row; None where no source states it."""
-    spec = entry.spec
-    if spec is None:
-        return None
-    if metric.id != "peak_flops":
-        value = getattr(spec, metric.id)
-        return None if value is None else float(value)
-    name = FORMATS[precision].peak if precision in FORMATS else precision
-    found: float | None = getattr(spec.dense_peaks, name, None)
-    return found
-
-
-def _specification(snapshot: Snapshot, metric: Metric, side: Side, precision: str | None) -> Reading:
-    entry = entry_of(snapshot, side)
-    wanted = asked_precision(side, precision)
-    value = specification_value(entry, metric, wanted)
-    row = _row(entry, metric, f"{metric.id}.{wanted}" if metric.id == "peak_flops" else metric.id, value)
-    if value is None:
-        return Reading(figure=None, why=f"no source states {metric.en} of {entry.name}", evidence=(row,))
-    return Reading(figure=exactly(value, "catalog"), evidence=(row,))

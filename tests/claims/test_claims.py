@@ -113,6 +113,7 @@ def test_a_claim_without_a_job_is_not_decidable_and_says_so(judge_one: Judge) ->
     assert (row["verdict"], row["missing"]) == ("not_decidable", ["job"])
 
 
+UNKNOWN_MODEL = {"kind": "training", "model": {"ref": "llama-99"}, "tokens": 1e9}
 NO_TOKENS = {"kind": "training", "model": {"parameters": 1e10}}
 
 
@@ -137,6 +138,12 @@ NO_TOKENS = {"kind": "training", "model": {"parameters": 1e10}}
         ({"metric": "peak_flops", "relation": "ratio", "equals": 2.0},
          {"candidate": {"accelerators": ["b200-sxm-180", "gb200-186"]}}, "/candidate/accelerators",
          "missing_accelerator"),
+        ({"metric": "duration_hours", "relation": "ratio", "high": 1.0, "job": TRAINING},
+         {"candidate": {"accelerators": ["b2000"]}}, "/candidate/accelerators/0", "unknown_accelerator"),
+        ({"metric": "cost", "relation": "ratio", "high": 1.0, "job": TRAINING},
+         {"baseline": {"accelerators": ["h1000"]}}, "/baseline/accelerators/0", "unknown_accelerator"),
+        ({"metric": "duration_hours", "relation": "ratio", "high": 1.0, "job": UNKNOWN_MODEL}, {},
+         "/claims/0/job/model/ref", "unknown_model"),
         ({"metric": "duration_hours", "relation": "ratio", "high": 1.0, "job": NO_TOKENS}, {}, "/claims/0/job/tokens",
          "missing_tokens"),
     ],

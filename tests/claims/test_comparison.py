@@ -99,3 +99,9 @@ def test_a_job_without_work_is_refused(snapshot: Snapshot) -> None:
     with pytest.raises(Problem) as refusal:
         compared(snapshot, job={"kind": "training", "model": {"parameters": 1e10}})
     assert refusal.value.errors[0].pointer == "/job/tokens"
+
+
+def test_an_unknown_part_is_refused_where_it_stands(snapshot: Snapshot) -> None:
+    with pytest.raises(Problem) as refusal:
+        compared(snapshot, supplies=[H100, {"accelerators": ["b2000"]}])
+    assert refusal.value.errors[0].pointer == "/supplies/1/accelerators/0"
