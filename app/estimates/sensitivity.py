@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from app.catalog.snapshot import Snapshot
 from app.engine.law import NORMAL_P90, log_deviation
 from app.estimates.physics import quantized
+from app.estimates.remembered import Remembered
 from app.estimates.sobol import sobol_indices
 from app.pricing.money import Money
 
@@ -201,14 +202,11 @@ def _price_factor(snapshot: Snapshot, option: Mapping[str, Any]) -> Factor | Non
 def price_volatility(snapshot: Snapshot, purchase_model: str) -> tuple[float, int]:
     """Yearly volatility of prices of a way of buying from the catalog's own history, and the changes behind it."""
     key = (snapshot.content_sha256, purchase_model)
-    if key not in _known_volatility:
-        while len(_known_volatility) >= KEPT_VOLATILITIES:
-            _known_volatility.pop(next(iter(_known_volatility)), None)
-        _known_volatility[key] = _volatility(snapshot, purchase_model)
-    return _known_volatility[key]
+    known = _known_volatility.get(key)
+    return known if known is not None else _known_volatility.put(key, _volatility(snapshot, purchase_model))
 
 
-_known_volatility: dict[tuple[str, str], tuple[float, int]] = {}
+_known_volatility: Remembered[tuple[str, str], tuple[float, int]] = Remembered(KEPT_VOLATILITIES)
 
 
 def _volatility(snapshot: Snapshot, purchase_model: str) -> tuple[float, int]:

@@ -9,6 +9,7 @@ from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.estimates import service
 from app.estimates.improvements import improvements, or_none
+from app.estimates.remembered import Remembered
 from app.estimates.schemas import Constraints, EstimateRequest, Item
 from app.estimates.sensitivity import SAMPLES, Limits, sensitivity
 from app.estimates.terms import priced_terms
@@ -98,11 +99,9 @@ def advice_of(
             firm = [o for o in options if not o["offer"].get("indicative")]
             return firm[0] if firm else None
 
-        known = improvements(snapshot, item, option, lambda changed: or_none(lambda: best(changed)))
-        while len(_remembered) >= REMEMBERED:
-            _remembered.pop(next(iter(_remembered)), None)
-        _remembered[key] = known
+        found = improvements(snapshot, item, option, lambda changed: or_none(lambda: best(changed)))
+        known = _remembered.put(key, found)
     return known
 
 
-_remembered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+_remembered: Remembered[tuple[object, ...], list[dict[str, Any]]] = Remembered(REMEMBERED)
