@@ -173,7 +173,7 @@ BASES: dict[str, float] = {
 LEVELS: dict[str, tuple[str, ...]] = {
     "matmul_share": ("all", "vendor", "generation", "precision", "generation_precision", "year", "power"),
     "expert_share": ("all", "vendor", "generation", "precision", "moe_year", "family"),
-    "attention_share": ("all", "vendor", "generation", "late_kernels"),
+    "attention_share": ("all", "vendor", "generation", "late_kernels", "year"),
     "elementwise": ("all", "vendor", "generation", "family"),
     "quantize": ("all", "precision"),
     "permute": ("all", "moe_year"),
