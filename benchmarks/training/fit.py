@@ -49,7 +49,9 @@ OWN_SPREADS = {
     "tensor_exposed/family": 0.6,
     "host_moe_s/moe_year": 0.3,
     "expert_share/family": 0.3,
-    "slowdown/family": 0.3, "attention_share/year": 0.1, "elementwise/year": 0.1,
+    "slowdown/family": 0.3,
+    "attention_share/year": 0.1,
+    "elementwise/year": 0.1,
 }
 # residuals beyond this count linearly, not squared (log scale: 8 %)
 ROBUST_SCALE = 0.08

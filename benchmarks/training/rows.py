@@ -16,27 +16,17 @@ from benchmarks.training.stack_words import row_text, source_text, stack_of
 
 METHODS = {
     "pretrain": "pretrain",
+    "continued_pretrain": "continued_pretrain",
     "sft": "full_finetune",
+    "finetune": "full_finetune",
+    "full_finetune": "full_finetune",
     "lora": "lora",
     "qlora": "qlora",
     "dpo": "dpo",
     "grpo": "grpo",
 }
-PRECISIONS = {
-    "bf16": "bf16",
-    "fp16": "fp16",
-    "tf32": "tf32",
-    "fp32": "fp32",
-    "fp8": "fp8",
-    "fp8-cs": "fp8",
-    "fp8-ds": "fp8",
-    "fp8-rowwise": "fp8",
-    "fp8-sc": "fp8",
-    "fp8-blockwise": "fp8",
-    "mxfp8": "mxfp8",
-    "nvfp4": "nvfp4",
-    "int8": "int8",
-}
+# precision strings begin with their format ("fp8-cs", "fp8-rowwise", "bf16-mixed"); longest first
+PRECISIONS = ("mxfp8", "nvfp4", "fp8", "bf16", "fp16", "tf32", "fp32", "int8")
 # sequence length where a row states none: what pretraining benchmarks of the time used
 DEFAULT_SEQUENCE, OLD_DEFAULT_SEQUENCE = 4096, 2048
 # tokens in a global batch where a row states none (Llama 2 and 3 pretraining: 4 million)
@@ -116,10 +106,11 @@ def _precision(row: Mapping[str, Any], accelerator: Accelerator, year: float | N
         modern = year is None or year >= FP8_YEAR
         best = ("fp8", "bf16", "fp16") if modern else ("bf16", "fp16")
         return next(p for p in best if dense_peak(accelerator, p) is not None)
-    name = str(stated).lower()
-    if name not in PRECISIONS:
-        raise RowRefusedError(f"precision {stated!r} is not a training format the engine knows")
-    return PRECISIONS[name]
+    name = str(stated).lower().removeprefix("amp_").removeprefix("amp-")
+    for known in PRECISIONS:
+        if name.startswith(known):
+            return known
+    raise RowRefusedError(f"precision {stated!r} is not a training format the engine knows")
 
 
 def _micro_batches(row: Mapping[str, Any]) -> int | None:
@@ -244,7 +235,7 @@ def _document(row: Mapping[str, Any], task: str) -> float | None:
     """NVIDIA's fine-tuning recipes pack SQuAD; MLPerf's long reports fill their sequences, others do not say."""
     text = row_text(row)
     recipe = any(word in text for word in ("nemo", "megatron-bridge", "dgx cloud", "squad")) and "mlperf" not in text
-    return SQUAD_TOKENS if task in ("sft", "lora") and recipe else None
+    return SQUAD_TOKENS if METHODS[task] in ("full_finetune", "lora") and recipe else None
 
 
 def _default_batch(row: Mapping[str, Any], request: TrainingPlanRequest, count: int, sequence: int) -> int:

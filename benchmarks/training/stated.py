@@ -6,6 +6,7 @@ from app.engine.outcome import Infeasible
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.problem import Problem, problem_of
 from app.engine.training.search import Ranking, rank_plans
+from app.engine.workload import TrainingPlanRequest
 from benchmarks.training.rows import Row
 
 # a run that is known to have run is timed even where our memory model says it lacks up to this share
@@ -19,6 +20,11 @@ def rank_row(row: Row, calibration: TrainingCalibration) -> tuple[Problem, Ranki
         (row.request, ""),
         (replace(row.request, sharding=None), "sharding was inferred, and given up"),
         (replace(row.request, sharding=None, micro_batch_sequences=None), "micro-batch and sharding given up"),
+        (
+            replace(row.request, sharding=None, micro_batch_sequences=None, tensor=None, expert=None),
+            "tensor and expert degree, micro-batch and sharding given up",
+        ),
+        (TrainingPlanRequest(), "the stated layout contradicts the counts, and was given up"),
     ):
         problem = problem_of(row.workload, row.cluster, request, calibration)
         ranking = problem if isinstance(problem, Infeasible) else rank_plans(problem)
@@ -27,7 +33,8 @@ def rank_row(row: Row, calibration: TrainingCalibration) -> tuple[Problem, Ranki
         first = first or (ranking if isinstance(ranking, Infeasible) else None)
         if first is None or first.rule == "no_peak":
             break
-        if first.rule == "memory" and row.request.sharding is None:
+        # what lacks memory only with what was stated is timed below; a layout that cannot be is given up step by step
+        if first.rule == "memory" and request.sharding is None:
             break
     if first is not None and first.rule == "memory":
         part = row.cluster.accelerator

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event, func, select, text
 
+from app.engine.version import ENGINE_VERSION
 from app.foundation.database import SYSTEM
 from app.quotes.content import HASHED_MEMBERS
 from app.quotes.tables import quote_revisions, quotes
@@ -206,7 +207,7 @@ def test_verify_without_the_pinned_engine_says_so_and_replays_the_money(
     assert found["match"] is True
     strict = client.post(path, json={"engine": "required"})
     assert (strict.status_code, strict.json()["slug"]) == (409, "engine-unavailable")
-    assert strict.json()["engine_version"] == "1.0.0"
+    assert strict.json()["engine_version"] == ENGINE_VERSION
 
 
 def test_another_tenants_quote_is_not_there(desk: Desk, as_person, client: TestClient) -> None:

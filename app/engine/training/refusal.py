@@ -38,6 +38,40 @@ def no_peak(workload: TrainingWorkload, cluster: Cluster) -> Infeasible:
     )
 
 
+def contradiction(limits: Limits, request: TrainingPlanRequest) -> Infeasible | None:
+    """A pinned degree that the architecture cannot be divided by, whatever the cluster.
+
+    Parameters
+    ----------
+    limits : Limits
+    request : TrainingPlanRequest
+
+    Returns
+    -------
+    Infeasible or None
+
+    References
+    ----------
+    1. Narayanan et al. 2021, section 2 (what each degree divides); Megatron-Core argument checks.
+    """
+    for name, whole, what in (
+        ("tensor", limits.heads, "attention heads"),
+        ("expert", limits.experts, "experts"),
+    ):
+        degree = getattr(request, name) or 1
+        if degree > 1 and name == "expert" and not whole:
+            message = f"An expert degree of {degree} is pinned, but the model has no experts."
+            return _refuse("contradiction", message, {"expert": degree}, {"expert": 1})
+        if whole and whole % degree:
+            nearest = max(d for d in range(1, degree) if whole % d == 0)
+            message = f"The pinned {name} degree {degree} does not divide {whole} {what}; {nearest} does."
+            return _refuse("divisibility", message, {name: degree, what.replace(" ", "_"): whole}, {name: nearest})
+    if (request.pipeline or 1) > limits.depth:
+        message = f"{request.pipeline} pipeline stages are pinned, the model has {limits.depth} layers."
+        return _refuse("divisibility", message, {"layers": limits.depth}, {"pipeline": limits.depth})
+    return None
+
+
 def no_legal_plan(limits: Limits, request: TrainingPlanRequest) -> Infeasible:
     """No combination of degrees divides the accelerators, heads, experts and batch.
 

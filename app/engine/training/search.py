@@ -11,7 +11,7 @@ from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.plans import PlanArrays
 from app.engine.training.problem import Problem, memory_arrays, problem_of, times_of, with_recompute
-from app.engine.training.refusal import no_legal_plan, out_of_memory
+from app.engine.training.refusal import contradiction, no_legal_plan, out_of_memory
 from app.engine.training.result import result_of
 from app.engine.training.space import Columns, plans_of, shardings_of
 from app.engine.training.step import StepTimes
@@ -52,6 +52,8 @@ def rank_plans(problem: Problem) -> Ranking | Infeasible:
     ----------
     1. Isaev et al. 2023; Zheng et al. 2022 (Alpa) for the two-level space.
     """
+    if refused := contradiction(problem.limits, problem.request):
+        return refused
     ranking = _rank(problem)
     if problem.limits.pipelined or isinstance(ranking, Ranking):
         return ranking

@@ -14,6 +14,7 @@ from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.memory import Formats
 from app.engine.training.plans import PlanArrays, concatenate
 from app.engine.training.problem import Problem, problem_of, times_of, with_recompute
+from app.engine.training.refusal import contradiction
 from app.engine.training.search import finish, search_problem, sharding_plans
 from app.engine.training.space import Columns, Limits, plans_of, shardings_of
 from app.engine.training.step import StepTimes
@@ -71,6 +72,8 @@ def search_training_many(
 
 def _sweep(problems: Sequence[Problem], limits: Limits) -> list[TrainingResult | Infeasible]:
     request = problems[0].request
+    if refused := contradiction(limits, request):
+        return [refused] * len(problems)
     columns = shardings_of(limits, request)
     plans, parent = plans_of(limits, request, columns)
     if not len(plans):

@@ -36,6 +36,22 @@ def test_degrees_that_do_not_make_up_the_accelerators_are_refused() -> None:
     assert (found.rule, found.nearest["accelerators"]) == ("divisibility", 12)
 
 
+@pytest.mark.parametrize(
+    ("family", "pinned", "rule", "nearest"),
+    [
+        ("llama3-8b", {"tensor": 3}, "divisibility", {"tensor": 2}),
+        ("llama3-8b", {"expert": 8}, "contradiction", {"expert": 1}),
+        ("qwen3-30b-a3b", {"expert": 3}, "divisibility", {"expert": 2}),
+        ("llama3-8b", {"pipeline": 64}, "divisibility", {"pipeline": 32}),
+    ],
+)
+def test_degrees_the_model_cannot_be_divided_by(
+    family: str, pinned: dict[str, int], rule: str, nearest: dict[str, int]
+) -> None:
+    found = refusal(workload(family), cluster(192), **pinned)
+    assert (found.rule, dict(found.nearest)) == (rule, nearest)
+
+
 def test_a_batch_smaller_than_the_replicas_is_refused_with_the_batch_that_fits() -> None:
     found = refusal(workload(global_batch_sequences=4), cluster(64), tensor=1, pipeline=1, context=1)
     assert (found.rule, found.nearest["global_batch_sequences"]) == ("batch", 64)
