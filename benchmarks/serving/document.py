@@ -17,7 +17,7 @@ every group out in turn; `python -m benchmarks.document inference` writes this s
 benchmarks.accuracy inference FILE.jsonl` judges any file of the schema of `benchmarks/data/README.md`.
 
 What is fitted: kernel curves per architecture and number format, on kernel times only (`kernels.csv`); then a
-hundred small effects on top (vendor, family, format, stack, release year), each shrunk towards zero, on the
+hundred and fifty small effects on top (vendor, family, format, stack, release year), each shrunk towards zero, on the
 {figures} figures of {rows} measured rows. No effect belongs to a model, a part or a row. Errors are of predicted
 over measured; a row is predicted with the plan it states. Whole groups are left out in the cross-validations: chip-
 and-model pairs, sources, chips.
