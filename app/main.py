@@ -22,6 +22,7 @@ from app.foundation.problems import Problem
 from app.foundation.query import refuse_unknown_parameters
 from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
+from app.quotes.sweeper import Sweeper
 
 # A room that has a routes module with a ``router`` is served.
 ROOMS = ("access", "events", "catalog", "estimates", "quotes", "claims", "proposals", "bulk", "portal")
@@ -50,11 +51,15 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         application.state.authenticator = Authenticator(settings, database, application.state.clock)
         worker = EventWorker(database, application.state.clock, signing_key=settings.signing_key, egress=Egress())
         application.state.event_worker = worker
+        sweeper = Sweeper(database, application.state.clock)
+        application.state.quote_sweeper = sweeper
         if settings.background_work:
             worker.start()
+            sweeper.start()
         try:
             yield
         finally:
+            await sweeper.stop()
             await worker.stop()
             database.close()
 

@@ -140,13 +140,16 @@ def _drift_line(
     native_net = line.get("native_net")
     native = native_net["currency"] if native_net else currency
     rate = rates.get(native, ONE)
+    listed = money(line["list_unit_price"]).amount
+    paid = money(line["net_unit_price"]).amount
     return DriftLine(
         key=f"{name}/{seen[name]}",
         quantity=Decimal(line["quantity"]) * counted,
-        list_unit_price=CONTEXT.divide(money(line["list_unit_price"]).amount, rate),
+        list_unit_price=CONTEXT.divide(listed, rate),
         native_currency=native,
         exchange_rate=rate,
         total=CONTEXT.multiply(money(line["net"]).amount, counted),
+        contract_factor=CONTEXT.divide(paid, listed) if listed else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Making and changing drafts: a new quote, an edited draft, a new revision of an existing quote."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,11 @@ from app.quotes.content import open_content
 from app.quotes.errors import (
     draft_exists,
     edited_meanwhile,
-    external_ref_conflict,
     no_quote,
     no_revision,
     revision_immutable,
 )
-from app.quotes.headers import refresh_header
+from app.quotes.headers import check_external_ref, refresh_header
 from app.quotes.lifecycle import Status
 from app.quotes.mergepatch import changed_pointers
 from app.quotes.notices import announce
@@ -55,7 +54,7 @@ def create_quote(
 ) -> tuple[Quote, Revision]:
     """Store a new quote with its first draft."""
     now = acting.now(connection)
-    _check_external_ref(connection, acting, header.external_ref)
+    check_external_ref(connection, acting, header.external_ref)
     composed = _compose(connection, acting, prepared, now)
     customer = prepared.spec.get("customer") or {}
     quote = Quote(
@@ -82,7 +81,7 @@ def create_quote(
     repository.insert_quote(connection, quote)
     revision = _draft(acting, composed, now, quote_id=quote.id, n=1, pricing="new")
     repository.insert_revision(connection, revision)
-    announce(connection, acting, _notice(revision.head, "create", now, event="quote.created"))
+    announce(connection, acting, draft_notice(revision.head, "create", now, event="quote.created"))
     return quote, revision
 
 
@@ -124,7 +123,9 @@ def edit_draft(
     more = {"customer_ref": customer.get("external_ref"), "customer_name": customer.get("name")}
     quote = refresh_header(connection, quote, now, **(more if quote.latest_n == n else {}))
     announce(
-        connection, acting, _notice(after, "edit", now, before=head, event="quote.updated", detail={"changed": changed})
+        connection,
+        acting,
+        draft_notice(after, "edit", now, before=head, event="quote.updated", detail={"changed": changed}),
     )
     revision = Revision(head=after, content_text=composed.sealed.text, engine_outputs_text=composed.engine_outputs_text)
     return quote, revision
@@ -156,42 +157,9 @@ def add_revision(
     quote = refresh_header(connection, quote, now, latest_n=quote.latest_n + 1)
     detail = {"based_on": base_n, "pricing": pricing, "amends": revision.head.amends_n}
     announce(
-        connection, acting, _notice(revision.head, "create_revision", now, event="revision.created", detail=detail)
+        connection, acting, draft_notice(revision.head, "create_revision", now, event="revision.created", detail=detail)
     )
     return quote, revision
-
-
-def edit_header(
-    connection: Connection, acting: Acting, quote_id: str, fields: Mapping[str, Any], *, check: Callable[[str], None]
-) -> Quote:
-    """Change title, external reference, owner or tags; ``check`` sees the tag of the header and may refuse."""
-    now = acting.now(connection)
-    quote = repository.find_quote(connection, acting.tenant_id, quote_id, lock=True)
-    if quote is None:
-        raise no_quote()
-    check(quote.etag_at(now))
-    _check_external_ref(connection, acting, fields.get("external_ref"), quote_id)
-    changed = {name: value for name, value in fields.items() if getattr(quote, name) != value}
-    if not changed:
-        return quote
-    after = refresh_header(connection, quote, now, **changed)
-    revision = repository.find_revision(connection, acting.tenant_id, quote_id, after.current_n)
-    if revision is None:
-        raise no_revision()
-    detail = {"changed": sorted(changed)}
-    notice = _notice(revision.head, "update", now, before=revision.head, event="quote.updated", detail=detail)
-    announce(connection, acting, notice)
-    return after
-
-
-def _check_external_ref(
-    connection: Connection, acting: Acting, external_ref: str | None, quote_id: str | None = None
-) -> None:
-    if external_ref is None:
-        return
-    taken = repository.find_by_external_ref(connection, acting.tenant_id, external_ref)
-    if taken not in (None, quote_id):
-        raise external_ref_conflict(external_ref, str(taken))
 
 
 def locked(connection: Connection, acting: Acting, quote_id: str, n: int) -> tuple[Quote, Revision]:
@@ -296,7 +264,7 @@ def _selections(content: Mapping[str, Any]) -> dict[str, Any]:
     return {item["id"]: item["selected_option_id"] for item in content["items"]}
 
 
-def _notice(
+def draft_notice(
     head: RevisionHead,
     action: str,
     now: datetime,

@@ -30,6 +30,8 @@ class DriftLine:
         Presentation currency per unit of ``native_currency``.
     total : Decimal
         Net total in the presentation currency, contract and mark-up included.
+    contract_factor : Decimal or None
+        Net unit price over list unit price. None = what the total says, rounding of the line included.
     """
 
     key: str
@@ -38,6 +40,7 @@ class DriftLine:
     native_currency: str
     exchange_rate: Decimal
     total: Decimal
+    contract_factor: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +112,16 @@ def _add_line(effects: dict[str, Decimal], old: DriftLine | None, new: DriftLine
         # No chain of factors leads from one to the other: the line was replaced, not moved.
         effects[quantity_effect] += new.total - old.total
         return
-    contract_old, contract_new = old.total / gross_old, new.total / gross_new
+    contract_old, contract_new = _contract(old, gross_old), _contract(new, gross_new)
     rate, quantity = old.exchange_rate, new.quantity
     effects[quantity_effect] += (quantity - old.quantity) * old.list_unit_price * contract_old * rate
     effects["list_price"] += quantity * (new.list_unit_price - old.list_unit_price) * contract_old * rate
     effects["contract"] += quantity * new.list_unit_price * (contract_new - contract_old) * rate
     effects["fx"] += quantity * new.list_unit_price * contract_new * (new.exchange_rate - rate)
+
+
+def _contract(line: DriftLine, gross: Decimal) -> Decimal:
+    return line.total / gross if line.contract_factor is None else line.contract_factor
 
 
 def _gross(line: DriftLine) -> Decimal:

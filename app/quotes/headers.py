@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.quotes import repository
-from app.quotes.errors import header_changed
+from app.quotes.acting import Acting
+from app.quotes.errors import external_ref_conflict, header_changed
 from app.quotes.lifecycle import Status
 from app.quotes.records import Quote, RevisionHead
 
@@ -36,3 +37,14 @@ def refresh_header(connection: Connection, quote: Quote, now: datetime, **change
     if not repository.update_quote(connection, quote, changes):
         raise header_changed(quote)
     return replace(quote, **changes, version=quote.version + 1)
+
+
+def check_external_ref(
+    connection: Connection, acting: Acting, external_ref: str | None, quote_id: str | None = None
+) -> None:
+    """Refuse a reference that another quote of the tenant has."""
+    if external_ref is None:
+        return
+    taken = repository.find_by_external_ref(connection, acting.tenant_id, external_ref)
+    if taken not in (None, quote_id):
+        raise external_ref_conflict(external_ref, str(taken))

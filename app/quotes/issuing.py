@@ -7,7 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from app.access.principal import Principal
 from app.estimates import service as estimates
+from app.foundation.clock import Clock
 from app.foundation.identifiers import new_id
 from app.quotes import repository
 from app.quotes.acting import Acting
@@ -124,11 +126,12 @@ def withdraw(connection: Connection, acting: Acting, quote_id: str, n: int, *, r
     )
 
 
-def expire_overdue(connection: Connection, acting_for: Mapping[str, Acting], heads: Sequence[RevisionHead]) -> int:
+def expire_overdue(connection: Connection, clock: Clock, heads: Sequence[RevisionHead]) -> int:
     """Write down that offers have ended; what readers see does not wait for this."""
     done = 0
     for head in heads:
-        acting = acting_for[head.tenant_id]
+        system = Principal(tenant_id=head.tenant_id, actor="system", scopes=frozenset())
+        acting = Acting(principal=system, clock=clock)
         quote = repository.find_quote(connection, head.tenant_id, head.quote_id, lock=True)
         fresh = repository.find_revision(connection, head.tenant_id, head.quote_id, head.n)
         now = acting.now(connection)

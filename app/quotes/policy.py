@@ -121,6 +121,9 @@ class ReviewReason:
 def review_reasons(policy: ApprovalPolicy, facts: PolicyFacts) -> tuple[ReviewReason, ...]:
     """List why a revision needs review; empty means it is inside the policy."""
     reasons = [reason for rule in policy.rules if (reason := _tripped(rule, facts)) is not None]
+    if facts.held_prices and all(rule.measure is not Measure.HELD_PRICES for rule in policy.rules):
+        # No policy can make late acceptance at old prices silent.
+        reasons += [reason for reason in (_tripped(Rule(measure=Measure.HELD_PRICES), facts),) if reason is not None]
     totals = [rule for rule in policy.rules if rule.measure is Measure.TOTAL]
     if totals and all(rule.currency != facts.currency for rule in totals):
         # An amount in a currency nobody set a limit for is not "below the limit".

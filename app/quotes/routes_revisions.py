@@ -169,6 +169,20 @@ async def verify(request: Request, principal: Reader, quote_id: str, n: int, bod
     return document(verdict.as_json())
 
 
+@router.get("/revisions/{n}/explain", summary="Why a revision costs what it costs", responses=JSON)
+async def explain(request: Request, principal: Reader, quote_id: str, n: int) -> Response:
+    """Waterfall, assumptions, evidence and sensitivity of the selected options, from what is stored."""
+    acting = acting_in(request, principal)
+
+    def work(connection: Connection) -> tuple[service.Revision, service.Calculator]:
+        shown = service.show(connection, principal.tenant_id, quote_id, n, now=acting.now(connection))
+        return shown.revision, service.pinned_calculator(connection, shown.revision)
+
+    revision, calculator = await read(request, principal, work)
+    found = await run_in_threadpool(service.explain, revision, calculator, with_costs=principal.has(COSTS))
+    return document(found)
+
+
 @router.get("/compare", summary="Compare two revisions of a quote", responses=JSON)
 async def compare(
     request: Request,

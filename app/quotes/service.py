@@ -9,8 +9,9 @@ from app.quotes.drafting import (
     add_revision,
     create_quote,
     edit_draft,
-    edit_header,
 )
+from app.quotes.explaining import explain
+from app.quotes.heading import edit_header
 from app.quotes.issuing import AcceptanceTerms, accept, decline, expire_overdue, issue, withdraw
 from app.quotes.policies import current_policy, set_policy
 from app.quotes.preparing import Plan, plan_edit, plan_new, plan_revision
@@ -55,6 +56,7 @@ __all__ = [
     "edit_draft",
     "edit_header",
     "expire_overdue",
+    "explain",
     "find_base",
     "find_quote",
     "issue",
