@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
 
-from app.foundation.problems import FieldError, Problem
+from app.foundation.problems import FieldError, NotFound, Problem
 
 # By endpoint function: FastAPI's route objects cannot be hashed.
 _known_by_endpoint: "WeakKeyDictionary[Any, frozenset[str]]" = WeakKeyDictionary()
@@ -25,8 +25,15 @@ def _known_parameters(route: Any) -> frozenset[str]:
 
 async def refuse_unknown_parameters(request: Request) -> None:
     """Answer ``unknown-parameter`` with the names at fault; a dependency of the whole application."""
+    if "\x00" in request.url.path or "%00" in request.url.path:
+        # No database column holds a NUL, so nothing can be there.
+        raise NotFound()
     if not request.scope.get("query_string"):
         return
+    holding = [name for name, value in request.query_params.multi_items() if "\x00" in name + value]
+    if holding:
+        errors = [FieldError(code="nul", message="a text cannot hold a NUL", parameter=name) for name in holding]
+        raise Problem("validation-failed", "A query parameter holds a NUL. Leave it out.", errors=errors)
     route = request.scope.get("route")
     if not hasattr(route, "dependant"):
         return

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import orjson
-from fastapi import Request
+from fastapi import Path, Request
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -22,6 +22,9 @@ from app.quotes.views import cache_headers, revision_view
 # A calculation that ends within this time shares one transaction with its key; a longer one reserves the key first.
 SHORT_CALCULATION_S = 0.5
 COSTS = "costs:read"
+
+# As many revisions as an integer column counts.
+RevisionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 T = TypeVar("T")
 Store = Callable[[Connection, T], Answer]

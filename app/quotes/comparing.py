@@ -9,6 +9,7 @@ from app.foundation.canonical import canonical_sha256
 from app.pricing.currency import exponent
 from app.pricing.money import CONTEXT, ONE, Money
 from app.quotes.content import open_content
+from app.quotes.costs import without_cost_drift
 from app.quotes.drift import Drift, DriftLine, DriftSide, split_drift
 from app.quotes.mergepatch import changed_pointers
 from app.quotes.options import lines_of, money, selected_options
@@ -19,8 +20,11 @@ _HUNDRED = Decimal(100)
 _NOT_THE_JOB = ("as_of", "catalog_revision", "title")
 
 
-def compare(revisions: Sequence[tuple[Revision, str | None]]) -> dict[str, Any]:
-    """Compare two or more revisions; each pair of neighbours gets a drift report."""
+def compare(revisions: Sequence[tuple[Revision, str | None]], *, with_costs: bool = True) -> dict[str, Any]:
+    """Compare two or more revisions; each pair of neighbours gets a drift report.
+
+    Without ``with_costs`` the report says how much moved and not why: the causes tell the margin.
+    """
     contents = [open_content(revision.content_text) for revision, _ in revisions]
     columns = [
         _column(revision, number, content) for (revision, number), content in zip(revisions, contents, strict=True)
@@ -35,7 +39,8 @@ def compare(revisions: Sequence[tuple[Revision, str | None]]) -> dict[str, Any]:
         }
         for index in range(len(contents) - 1)
     ]
-    return {"revisions": columns, "changes": changes}
+    compared = {"revisions": columns, "changes": changes}
+    return compared if with_costs else without_cost_drift(compared)
 
 
 def _column(revision: Revision, number: str | None, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,27 @@ def without_costs(content: Mapping[str, Any]) -> dict[str, Any]:
     terms = spec.get("terms")
     if isinstance(terms, Mapping) and "markup" in terms:
         spec["terms"] = {name: value for name, value in terms.items() if name != "markup"}
-    items = [{**item, "options": [_option(option) for option in item["options"]]} for item in content["items"]]
+    items = [_item(item) for item in content["items"]]
     return {**content, "spec": spec, "items": items}
+
+
+def _item(item: Mapping[str, Any]) -> dict[str, Any]:
+    # What owning costs is the seller's own figure.
+    shown = {name: value for name, value in item.items() if name != "rent_or_own"}
+    return {**shown, "options": [_option(option) for option in item["options"]]}
+
+
+def without_cost_drift(compared: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a comparison without what tells the way from cost to price: how much moved, not why."""
+    changes = [
+        {
+            **change,
+            "spec_changes": [place for place in change["spec_changes"] if not place.startswith("/terms/markup")],
+            "drift": {name: value for name, value in change["drift"].items() if name != "effects"},
+        }
+        for change in compared["changes"]
+    ]
+    return {**compared, "changes": changes}
 
 
 def _option(option: Mapping[str, Any]) -> dict[str, Any]:

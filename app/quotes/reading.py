@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
@@ -125,11 +125,16 @@ def find_base(connection: Connection, tenant_id: str, quote_id: str, source: str
 
 
 def with_zone(moment: datetime | None) -> datetime | None:
-    """Refuse a time whose zone is not stated."""
-    if moment is not None and moment.tzinfo is None:
-        raise Problem(
-            "validation-failed",
-            "updated_since needs a zone, for example 2026-12-01T00:00:00Z.",
-            errors=[FieldError(code="timezone_aware", message="a time with a zone", parameter="updated_since")],
-        )
-    return moment
+    """Give a time in UTC; refuse one whose zone is not stated or that no calendar holds."""
+    if moment is None:
+        return None
+    try:
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except OverflowError:
+        pass
+    raise Problem(
+        "validation-failed",
+        "updated_since needs a zone, for example 2026-12-01T00:00:00Z.",
+        errors=[FieldError(code="timezone_aware", message="a time with a zone", parameter="updated_since")],
+    )

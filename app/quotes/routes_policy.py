@@ -9,7 +9,7 @@ from starlette.responses import Response
 from app.access.dependencies import require_scopes
 from app.access.principal import Principal
 from app.quotes import service
-from app.quotes.calling import acting_in, document, read
+from app.quotes.calling import COSTS, acting_in, document, read
 from app.quotes.schemas import Compare, Policy
 
 router = APIRouter(prefix="/v1", tags=["quotes"], default_response_class=Response)
@@ -31,7 +31,7 @@ async def compare(request: Request, principal: Reader, body: Compare) -> Respons
         return shown.revision, shown.quote.number
 
     def work(connection: Connection) -> dict[str, Any]:
-        return service.compare([side(connection, wanted) for wanted in body.revisions])
+        return service.compare([side(connection, wanted) for wanted in body.revisions], with_costs=principal.has(COSTS))
 
     return document(await read(request, principal, work))
 

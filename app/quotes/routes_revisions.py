@@ -15,7 +15,7 @@ from app.foundation.conditional import answer_not_modified, require_if_match
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import page_body
 from app.quotes import service
-from app.quotes.calling import COSTS, acting_in, calculate_then_store, document, read, revision_answer
+from app.quotes.calling import COSTS, RevisionNumber, acting_in, calculate_then_store, document, read, revision_answer
 from app.quotes.drafting import Prepared
 from app.quotes.errors import revision_immutable
 from app.quotes.lifecycle import Status
@@ -49,7 +49,7 @@ async def list_revisions(request: Request, principal: Reader, quote_id: str) -> 
 
 
 @router.get("/revisions/{n}", summary="Show a revision in full", responses=JSON)
-async def show_revision(request: Request, principal: Reader, quote_id: str, n: int) -> Response:
+async def show_revision(request: Request, principal: Reader, quote_id: str, n: RevisionNumber) -> Response:
     """Give the content as it is stored; from issued on the same bytes for ever."""
     acting = acting_in(request, principal)
     shown = await read(
@@ -107,7 +107,8 @@ async def _draft(
             connection, acting, quote_id, base.head.n, pricing=pricing, prepared=prepared
         )
         answer = revision_answer(quote, revision, acting, connection, status=201)
-        compared = service.compare([(base, quote.number), (revision, quote.number)])["changes"][0]
+        sides = [(base, quote.number), (revision, quote.number)]
+        compared = service.compare(sides, with_costs=principal.has(COSTS))["changes"][0]
         return Answer(status=201, headers=answer.headers, body={**answer.body, "changed": compared})
 
     return await calculate_then_store(once, plan.run if plan is not None else lambda: None, store)
@@ -119,7 +120,7 @@ async def _draft(
     responses=JSON,
     openapi_extra=PATCH_BODY,
 )
-async def edit_revision(request: Request, principal: Writer, quote_id: str, n: int) -> Response:
+async def edit_revision(request: Request, principal: Writer, quote_id: str, n: RevisionNumber) -> Response:
     """Change the spec of a draft and calculate it again at its own pricing day. Needs If-Match."""
     patch = request.scope.get("state", {}).get("json_body")
     if not isinstance(patch, dict):
@@ -155,7 +156,9 @@ def _edit_of(request: Request) -> int:
 
 
 @router.post("/revisions/{n}/verify", summary="Recompute a revision from its pins", responses=JSON)
-async def verify(request: Request, principal: Reader, quote_id: str, n: int, body: Verify | None = None) -> Response:
+async def verify(
+    request: Request, principal: Reader, quote_id: str, n: RevisionNumber, body: Verify | None = None
+) -> Response:
     """Replay money and hash from the stored engine outputs, and the engine where the pinned one is running."""
     acting = acting_in(request, principal)
 
@@ -170,7 +173,7 @@ async def verify(request: Request, principal: Reader, quote_id: str, n: int, bod
 
 
 @router.get("/revisions/{n}/explain", summary="Why a revision costs what it costs", responses=JSON)
-async def explain(request: Request, principal: Reader, quote_id: str, n: int) -> Response:
+async def explain(request: Request, principal: Reader, quote_id: str, n: RevisionNumber) -> Response:
     """Waterfall, assumptions, evidence and sensitivity of the selected options, from what is stored."""
     acting = acting_in(request, principal)
 
@@ -188,8 +191,8 @@ async def compare(
     request: Request,
     principal: Reader,
     quote_id: str,
-    from_: Annotated[int, Query(alias="from", ge=1)],
-    to: Annotated[int, Query(ge=1)],
+    from_: Annotated[int, Query(alias="from", ge=1, le=2**31 - 1)],
+    to: Annotated[int, Query(ge=1, le=2**31 - 1)],
 ) -> Response:
     """Set two revisions side by side and split the change of the total into its causes."""
     acting = acting_in(request, principal)
@@ -197,6 +200,6 @@ async def compare(
     def work(connection: Connection) -> dict[str, Any]:
         now = acting.now(connection)
         sides = [service.show(connection, principal.tenant_id, quote_id, n, now=now) for n in (from_, to)]
-        return service.compare([(side.revision, side.quote.number) for side in sides])
+        return service.compare([(side.revision, side.quote.number) for side in sides], with_costs=principal.has(COSTS))
 
     return document(await read(request, principal, work))

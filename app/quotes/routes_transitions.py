@@ -12,7 +12,7 @@ from app.access.principal import Principal
 from app.foundation.idempotency import Answer, Idempotency
 from app.quotes import lifecycle, service
 from app.quotes.acting import Acting
-from app.quotes.calling import acting_in, require_any, revision_answer
+from app.quotes.calling import RevisionNumber, acting_in, require_any, revision_answer
 from app.quotes.schemas import Accept, Approve, Issue, MustHaveReason, WithReason
 
 router = APIRouter(prefix="/v1/quotes/{quote_id}/revisions/{n}", tags=["lifecycle"], default_response_class=Response)
@@ -42,7 +42,7 @@ async def _step(
 
 @router.post("/submit", summary="Submit a draft for approval", responses=JSON)
 async def submit(
-    request: Request, principal: Author, once: Once, quote_id: str, n: int, body: WithReason | None = None
+    request: Request, principal: Author, once: Once, quote_id: str, n: RevisionNumber, body: WithReason | None = None
 ) -> Response:
     """Approve by policy where the draft is inside all thresholds, else wait for a person."""
     reason = body.reason if body else None
@@ -53,7 +53,7 @@ async def submit(
 
 @router.post("/approve", summary="Approve a submitted revision", responses=JSON)
 async def approve(
-    request: Request, principal: Approver, once: Once, quote_id: str, n: int, body: Approve | None = None
+    request: Request, principal: Approver, once: Once, quote_id: str, n: RevisionNumber, body: Approve | None = None
 ) -> Response:
     """Approve what somebody else wrote. ``accept_stale`` lets old prices be issued."""
     asked = body or Approve()
@@ -67,7 +67,7 @@ async def approve(
 
 @router.post("/reject", summary="Send a submitted revision back to its author", responses=JSON)
 async def reject(
-    request: Request, principal: Approver, once: Once, quote_id: str, n: int, body: MustHaveReason
+    request: Request, principal: Approver, once: Once, quote_id: str, n: RevisionNumber, body: MustHaveReason
 ) -> Response:
     return await _step(
         request, principal, once, lambda c, acting: service.reject(c, acting, quote_id, n, reason=body.reason)
@@ -76,7 +76,7 @@ async def reject(
 
 @router.post("/issue", summary="Issue an approved revision to the customer", responses=JSON)
 async def issue(
-    request: Request, principal: Seller, once: Once, quote_id: str, n: int, body: Issue | None = None
+    request: Request, principal: Seller, once: Once, quote_id: str, n: RevisionNumber, body: Issue | None = None
 ) -> Response:
     """Give the number, fix the content for ever, and end the offer before it, in one transaction."""
     asked = body or Issue()
@@ -98,7 +98,7 @@ async def issue(
 
 @router.post("/accept", summary="Accept an issued revision", responses=JSON)
 async def accept(
-    request: Request, principal: BuyerOrSeller, once: Once, quote_id: str, n: int, body: Accept
+    request: Request, principal: BuyerOrSeller, once: Once, quote_id: str, n: RevisionNumber, body: Accept
 ) -> Response:
     """Accept content by its hash, before it ends on the database's clock."""
     acting = acting_in(request, principal)
@@ -118,7 +118,7 @@ async def accept(
 
 @router.post("/decline", summary="Decline an issued revision", responses=JSON)
 async def decline(
-    request: Request, principal: Buyer, once: Once, quote_id: str, n: int, body: WithReason | None = None
+    request: Request, principal: Buyer, once: Once, quote_id: str, n: RevisionNumber, body: WithReason | None = None
 ) -> Response:
     reason = body.reason if body else None
     return await _step(
@@ -128,7 +128,7 @@ async def decline(
 
 @router.post("/withdraw", summary="Take an issued revision back", responses=JSON)
 async def withdraw(
-    request: Request, principal: Seller, once: Once, quote_id: str, n: int, body: MustHaveReason
+    request: Request, principal: Seller, once: Once, quote_id: str, n: RevisionNumber, body: MustHaveReason
 ) -> Response:
     return await _step(
         request, principal, once, lambda c, acting: service.withdraw(c, acting, quote_id, n, reason=body.reason)
@@ -137,7 +137,12 @@ async def withdraw(
 
 @router.post("/cancel", summary="Give up a revision that was not issued", responses=JSON)
 async def cancel(
-    request: Request, principal: AuthorOrApprover, once: Once, quote_id: str, n: int, body: WithReason | None = None
+    request: Request,
+    principal: AuthorOrApprover,
+    once: Once,
+    quote_id: str,
+    n: RevisionNumber,
+    body: WithReason | None = None,
 ) -> Response:
     reason = body.reason if body else None
     return await _step(

@@ -16,6 +16,7 @@ OptionId = Annotated[str, Strict(), Field(min_length=1, max_length=64)]
 Selections = Annotated[dict[str, OptionId], Field(description="Option chosen for an item, by item id.")]
 Tag = Annotated[str, Strict(), Field(min_length=1, max_length=64)]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
+RevisionCount = Annotated[Count, Field(ge=1, le=2**31 - 1)]
 Sha256 = Annotated[str, Strict(), Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -49,9 +50,9 @@ class HeaderPatch(Schema):
 class RevisionCreate(Schema):
     """A new draft from an earlier revision: at its prices (``hold``) or at today's (``reprice``)."""
 
-    from_: Annotated[str | Count | None, Field(alias="from", description="Revision id or number; the current one.")] = (
-        None
-    )
+    from_: Annotated[
+        Name | RevisionCount | None, Field(alias="from", description="Revision id or number; the current one.")
+    ] = None
     pricing: Literal["hold", "reprice"] = "reprice"
     changes: dict[str, Any] = Field(default_factory=dict, description="Merge patch (RFC 7396) onto the earlier spec.")
 
@@ -59,7 +60,7 @@ class RevisionCreate(Schema):
 class Reprice(Schema):
     """What to reprice; without a body the current revision."""
 
-    from_: Annotated[str | Count | None, Field(alias="from")] = None
+    from_: Annotated[Name | RevisionCount | None, Field(alias="from")] = None
     changes: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -123,7 +124,7 @@ class RevisionRef(Schema):
     """One side of a comparison across quotes."""
 
     quote_id: Name
-    revision: Annotated[Count, Field(ge=1)]
+    revision: RevisionCount
 
 
 class Compare(Schema):
