@@ -16,7 +16,7 @@ from app.engine.serving.plans import routed_experts
 from app.engine.serving.search import search_serving
 from app.engine.workload import ServingPlanRequest
 from benchmarks.serving.batch import assemble, predict
-from benchmarks.serving.cases import Case, RefusedError
+from benchmarks.serving.cases import Case, RefusedError, workers_of
 from benchmarks.serving.fit import UNSATURATED_TTFT_MS
 from benchmarks.serving.mlperf import SystemFigures, fit_prompts, predict_system
 from benchmarks.serving.read import Refusal, read_cases, read_rows, searched, with_plan, workload_of
@@ -68,24 +68,30 @@ def situation_of(case: Case) -> Situation:
 
 
 def outcomes_of(cases: Sequence[Case], calibration: ServingCalibration) -> tuple[list[Outcome], list[Refusal]]:
-    """Predict the cases; MLPerf rows go their own way."""
+    """Predict the cases; rows of whole systems under a latency limit (MLPerf) go their own way."""
     planned, refusals = [], []
     for case in cases:
-        if case.mlperf:
+        if case.mlperf or case.regime == "server":
             continue
         try:
-            planned.append(with_plan(case, calibration))
+            ready = with_plan(case, calibration)
+            assemble([ready], calibration)
+            planned.append(ready)
         except RefusedError as error:
             refusals.append(Refusal(id=case.id, reason=str(error)))
+        except (ArithmeticError, KeyError, ValueError) as error:
+            refusals.append(Refusal(id=case.id, reason=f"cannot be computed: {error}"))
     out: list[Outcome] = []
-    for regime in ("offline", "static", "closed", "server"):
+    for regime in ("offline", "static", "closed"):
         chosen = [c for c in planned if c.regime == regime]
         if chosen:
             out.extend(_regime(chosen, calibration))
-    for case in planned:
-        if case.regime == "disaggregated":
+    for case in (c for c in planned if c.regime == "disaggregated"):
+        try:
             out.extend(_disaggregated(case, calibration))
-    mlperf, more = _mlperf([c for c in cases if c.mlperf], calibration)
+        except RefusedError as error:
+            refusals.append(Refusal(id=case.id, reason=str(error)))
+    mlperf, more = _mlperf([c for c in cases if c.mlperf or c.regime == "server"], calibration)
     return out + mlperf, refusals + more
 
 
@@ -111,15 +117,15 @@ def _regime(cases: Sequence[Case], calibration: ServingCalibration) -> list[Outc
 def _disaggregated(case: Case, calibration: ServingCalibration) -> list[Outcome]:
     """Prefill and decode on replicas of their own: the engine's group of both, with the decode replica's width."""
     assert case.plan is not None
-    assert case.workers is not None
     tensor, pipeline, expert, data = case.plan
+    workers = case.workers or workers_of("", case.accelerators, tensor * pipeline * data)
     request = ServingPlanRequest(
-        tensor=tensor, pipeline=pipeline, expert=expert, data=data, prefill_replicas=case.workers[0],
-        decode_replicas=case.workers[1],
+        tensor=tensor, pipeline=pipeline, expert=expert, data=data, prefill_replicas=workers[0],
+        decode_replicas=workers[1],
     )  # fmt: skip
     group = search_serving(workload_of(case), case.accelerator, None, request, calibration)
     if isinstance(group, Infeasible):
-        return []
+        raise RefusedError(group.message)
     figures = {
         "output_tokens_per_s_total": group.output_tokens_per_s.p50,
         "tpot_ms": group.tpot_s.mean.p50 * 1e3,
@@ -154,10 +160,10 @@ def _outcome(
 
 
 def _mlperf(cases: Sequence[Case], calibration: ServingCalibration) -> tuple[list[Outcome], list[Refusal]]:
-    prompts = fit_prompts(cases, calibration)
+    prompts = fit_prompts([c for c in cases if c.prompt is None], calibration)
     out, refusals = [], []
     for case in cases:
-        figures = predict_system(case, calibration, prompts[case.model])
+        figures = predict_system(case, calibration, case.prompt or prompts[case.model])
         if not isinstance(figures, SystemFigures):
             refusals.append(Refusal(id=case.id, reason=figures))
             continue
