@@ -39,6 +39,15 @@ def invalid_transition(action: Action, head: RevisionHead, status: Status) -> Pr
     )
 
 
+def not_on_offer(head: RevisionHead, status: Status) -> Problem:
+    return Problem(
+        "invalid-transition",
+        f"Revision {head.n} is {status}; only an issued revision is shared. Issue it first.",
+        current_status=status,
+        allowed_actions=[str(name) for name in allowed_actions(status)],
+    )
+
+
 def revision_immutable(head: RevisionHead, status: Status) -> Problem:
     return Problem(
         "revision-immutable",

@@ -5,8 +5,9 @@ from fastapi import APIRouter
 from app.quotes.routes_policy import router as policy
 from app.quotes.routes_quotes import router as quotes
 from app.quotes.routes_revisions import router as revisions
+from app.quotes.routes_share import router as sharing
 from app.quotes.routes_transitions import router as transitions
 
 router = APIRouter()
-for part in (quotes, revisions, transitions, policy):
+for part in (quotes, revisions, transitions, policy, sharing):
     router.include_router(part)

@@ -114,6 +114,12 @@ class Accept(Schema):
     evidence: AcceptanceEvidence | None = None
 
 
+class ShareLinkCreate(Schema):
+    """What whoever has the link may do beside reading."""
+
+    may_accept: bool = True
+
+
 class Verify(Schema):
     """``engine: required`` refuses where the pinned engine is not the running one."""
 

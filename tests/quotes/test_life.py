@@ -226,3 +226,24 @@ def test_compare_across_quotes_and_explain(desk: Desk, client: TestClient) -> No
     assert explained["waterfall"][0]["waterfall"][0]["step"] == "negotiated"
     assert explained["assumptions"]
     assert 1 <= len(explained["top_drivers"]) <= 5
+
+
+def test_a_share_link_opens_and_accepts_one_offer(desk: Desk, client: TestClient) -> None:
+    quote_id, revision = desk.issued()
+    path = f"/v1/quotes/{quote_id}/revisions/1"
+    link = client.post(f"{path}/share-links", json={}, headers={"Idempotency-Key": '"l"'})
+    assert (link.status_code, link.json()["expires_at"]) == (201, revision["expires_at"])
+    again = client.post(f"{path}/share-links", json={}, headers={"Idempotency-Key": '"l"'})
+    assert (again.json()["id"], again.json()["token"]) == (link.json()["id"], None)
+    buyer = {"Authorization": f"Bearer {link.json()['token']}"}
+    read = client.get(path, headers=buyer).json()
+    assert (read["content_sha256"], read["review"]) == (revision["content_sha256"], None)
+    assert client.get(f"/v1/quotes/{quote_id}", headers=buyer).status_code == 404
+    assert client.post(f"{path}/withdraw", json={"reason": "x"}, headers=buyer).status_code == 403
+    body = {"content_sha256": revision["content_sha256"]}
+    accepted = client.post(f"{path}/accept", json=body, headers=buyer)
+    assert accepted.json()["acceptance"]["accepted_by"] == f"share:{link.json()['id']}"
+    assert client.delete(f"/v1/share-links/{link.json()['id']}").status_code == 204
+    assert client.get(path, headers=buyer).status_code == 410
+    draft = desk.create()["id"]
+    assert client.post(f"/v1/quotes/{draft}/revisions/1/share-links", json={}).status_code == 409
