@@ -24,7 +24,6 @@ from app.access.schemas import (
 )
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import PageRequest, page_request
-from app.foundation.problems import NotFound
 
 router = APIRouter(prefix="/v1")
 
@@ -142,26 +141,13 @@ async def rotate_key(request: Request, principal: Admin, once: Once, key_id: str
     return await once.transact(work)
 
 
-@router.get("/quotes/{quote_id}/audit", tags=["audit"], summary="The audit trail of a quote")
-async def quote_audit(request: Request, response: Response, principal: Auditor, page: Page, quote_id: str) -> AuditPage:
-    return await _audit_page(request, response, principal, page, subject=quote_id)
-
-
 @router.get("/audit", tags=["audit"], summary="The tenant's whole audit trail")
 async def audit_trail(request: Request, response: Response, principal: Auditor, page: Page) -> AuditPage:
-    return await _audit_page(request, response, principal, page, subject=None)
-
-
-async def _audit_page(
-    request: Request, response: Response, principal: Principal, page: PageRequest, *, subject: str | None
-) -> AuditPage:
     after = int(page.position[0]) if page.position is not None else 0
     found = await request.app.state.database.read(
-        lambda c: audit.entries(c, principal.tenant_id, subject=subject, after_sequence=after, limit=page.fetch_limit),
+        lambda c: audit.entries(c, principal.tenant_id, after_sequence=after, limit=page.fetch_limit),
         tenant=principal.tenant_id,
     )
-    if subject is not None and page.position is None and not found:
-        raise NotFound("quote")
     shown, cursor = page.close(found, lambda entry: (entry.sequence,), response)
     return AuditPage(items=[AuditEntryView.of(entry) for entry in shown], next_cursor=cursor)
 
