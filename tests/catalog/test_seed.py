@@ -151,10 +151,10 @@ def test_published_rows_cannot_be_changed_or_deleted(seeded, table, action):
     assert seeded.read_now(lambda connection: repository.count_rows(connection, table)) == before > 0
 
 
+# SQLite has no exclusion constraints; the import plan keeps the steps apart there
 @pytest.mark.postgres
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 def test_postgresql_refuses_two_prices_of_one_series_on_one_day(seeded):
-    if seeded.is_sqlite:
-        pytest.skip("SQLite has no exclusion constraints; the import plan keeps the steps apart there")
     overlapping = (
         "INSERT INTO catalog_price SELECT id || 'x', offer_id, source_id, kind, amount, currency, price_unit,"
         " valid_from + 1, valid_to, observed_on, recorded_at, recorded_revision, confidence, note"
