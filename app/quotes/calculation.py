@@ -15,6 +15,7 @@ from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.engine.version import ENGINE_VERSION
 from app.estimates import service as estimates
+from app.estimates import studies
 from app.estimates.schemas import EstimateRequest
 from app.foundation.canonical import canonical_sha256, sha256_hex
 
@@ -83,6 +84,14 @@ class Calculator:
         content = estimates.price(self.snapshot, request, engine_outputs, as_of, self.book)
         pins = estimates.pins(self.snapshot, request, as_of, self.book)
         return self._calculation(content, engine_outputs, pins)
+
+    def improvements(
+        self, spec: Mapping[str, Any], item_id: str, option: Mapping[str, Any], *, as_of: date
+    ) -> list[dict[str, Any]]:
+        """Changes to one option that save money or time, each worked out by the running engine, most money first."""
+        request = _on_day(spec, as_of)
+        item = next(item for item in request.items if item.id == item_id)
+        return studies.advice_of(self.snapshot, request, item, option, as_of, self.book)
 
     def _calculation(self, content: Mapping[str, Any], engine_outputs: Any, pins: Mapping[str, Any]) -> Calculation:
         return Calculation(

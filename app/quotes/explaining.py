@@ -1,6 +1,7 @@
 """Why a revision costs what it costs: waterfall, assumptions, evidence, and what moves the total most."""
 
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -28,7 +29,11 @@ _LINE_FIELDS = (
 
 
 def explain(revision: Revision, calculator: Calculator, *, with_costs: bool) -> dict[str, Any]:
-    """Explain the selected option of every item; the engine is not asked again."""
+    """Explain the selected option of every item from what is stored.
+
+    Changes that would save money or time (``improvements``) are worked out by the running engine, so they are there
+    only while it is the one the revision pins.
+    """
     content = open_content(revision.content_text)
     shown = content if with_costs else without_costs(content)
     whole = selected_options(content["items"])
@@ -64,9 +69,20 @@ def _item(
         "assumptions": option["assumptions"],
         "evidence": option["evidence"],
         "advice": option["advice"],
+        "improvements": _improvements(content, item_id, whole, calculator),
         "top_drivers": [row["name"] for row in study["factors"][:TOP_DRIVERS]],
         "sensitivity": study,
     }
+
+
+def _improvements(
+    content: Mapping[str, Any], item_id: str, option: Mapping[str, Any], calculator: Calculator
+) -> dict[str, Any]:
+    pins = content["pins"]
+    if (pins["engine_version"], pins["engine_build"]) != (calculator.engine_version, calculator.engine_build):
+        return {"status": "engine-unavailable", "items": []}
+    found = calculator.improvements(content["spec"], item_id, option, as_of=date.fromisoformat(pins["as_of"]))
+    return {"status": "computed", "items": found}
 
 
 def _limits(content: Mapping[str, Any], item_id: str) -> estimates.Limits:

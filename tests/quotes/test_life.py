@@ -1,6 +1,7 @@
 """The states of a revision over HTTP and in the database: who may do what when, and what is written with it."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -226,6 +227,9 @@ def test_compare_across_quotes_and_explain(desk: Desk, client: TestClient) -> No
     assert explained["waterfall"][0]["waterfall"][0]["step"] == "negotiated"
     assert explained["assumptions"]
     assert 1 <= len(explained["top_drivers"]) <= 5
+    assert explained["improvements"]["status"] == "computed"
+    saved = [Decimal(found["effect"]["money"]["amount"]) for found in explained["improvements"]["items"]]
+    assert saved == sorted(saved)
 
 
 def test_a_share_link_opens_and_accepts_one_offer(desk: Desk, client: TestClient) -> None:
