@@ -111,8 +111,8 @@ def self_approval(head: RevisionHead) -> Problem:
 def stale_price(head: RevisionHead, lines: Sequence[Mapping[str, Any]]) -> Problem:
     return Problem(
         "stale-price",
-        f"{len(lines)} line(s) rest on prices older than allowed. Reprice, or have the revision approved with the "
-        'waiver "accept_stale".',
+        f"{len(lines)} line(s) rest on prices older than allowed or of an unknown day. Reprice, or have the revision "
+        'approved with the waiver "accept_stale".',
         stale_lines=list(lines),
         reprice=f"{quote_path(head.quote_id)}/reprice",
     )

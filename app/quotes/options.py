@@ -33,25 +33,41 @@ def money(document: Json) -> Money:
 
 
 def stale_lines(items: Sequence[Json], today: date) -> list[dict[str, Any]]:
-    """List lines of selected options whose price was observed longer ago than it may be, as of ``today``."""
+    """List lines of selected options whose price was observed longer ago than it may be, or nobody knows when.
+
+    ``age_days`` is null where the day of the price is not known: such a price is stale on every day.
+    """
     return [
         {
             "item": item_id,
             "line": line["id"],
             "offer_id": evidence.get("offer_id"),
-            "age_days": age,
-            "max_age_days": limit,
+            "age_days": _age(evidence, today),
+            "max_age_days": evidence.get("max_age_days"),
         }
         for item_id, line, evidence in _priced_evidence(items)
-        if (age := _age(evidence, today)) is not None and (limit := evidence.get("max_age_days")) is not None
-        if age > limit
+        if _is_stale(evidence, today)
     ]
 
 
-def oldest_price_days(items: Sequence[Json], today: date) -> int:
-    """Age of the oldest price behind the selected options [day]."""
-    ages = [_age(evidence, today) for _, _, evidence in _priced_evidence(items)]
-    return max((age for age in ages if age is not None), default=0)
+def oldest_price_days(items: Sequence[Json], today: date) -> int | None:
+    """Age of the oldest price behind the selected options [day]; None where one of them is of an unknown day."""
+    found = [evidence for _, _, evidence in _priced_evidence(items)]
+    if any(_is_of_unknown_day(evidence) for evidence in found):
+        return None
+    return max((age for evidence in found if (age := _age(evidence, today)) is not None), default=0)
+
+
+def _is_stale(evidence: Json, today: date) -> bool:
+    age, limit = _age(evidence, today), evidence.get("max_age_days")
+    if age is None:
+        return _is_of_unknown_day(evidence)
+    return limit is not None and age > limit
+
+
+def _is_of_unknown_day(evidence: Json) -> bool:
+    # The flag keeps out contracts and stated figures, which hold without a day of observation.
+    return evidence.get("observed_on") is None and bool(evidence.get("stale"))
 
 
 def _priced_evidence(items: Sequence[Json]) -> Iterator[tuple[str, Json, Json]]:

@@ -92,7 +92,8 @@ DEFAULT_POLICY = ApprovalPolicy(
 class PolicyFacts:
     """What the rules look at, of one revision.
 
-    ``margin`` is None where the cost behind the price is not known; a margin rule then asks for review.
+    ``margin`` is None where the cost behind the price is not known, ``oldest_price_days`` where a price is of an
+    unknown day; a rule about either then asks for review.
     """
 
     discount: Decimal
@@ -100,7 +101,7 @@ class PolicyFacts:
     total: Decimal
     currency: str
     stale_lines: int
-    oldest_price_days: int
+    oldest_price_days: int | None
     held_prices: bool
 
 
@@ -138,6 +139,15 @@ def review_reasons(policy: ApprovalPolicy, facts: PolicyFacts) -> tuple[ReviewRe
     return tuple(reasons)
 
 
+_UNKNOWN = {
+    Measure.MARGIN: ("margin_unknown", "The policy limits margin, and the cost behind this price is not known."),
+    Measure.PRICE_AGE_DAYS: (
+        "price_age_unknown",
+        "The policy limits the age of prices, and a price behind this quote is of an unknown day.",
+    ),
+}
+
+
 def _tripped(rule: Rule, facts: PolicyFacts) -> ReviewReason | None:
     if rule.measure is Measure.HELD_PRICES:
         if not facts.held_prices:
@@ -155,8 +165,8 @@ def _tripped(rule: Rule, facts: PolicyFacts) -> ReviewReason | None:
     side = "above" if rule.above is not None else "below"
     if value is None:
         return ReviewReason(
-            code="margin_unknown",
-            message="The policy limits margin, and the cost behind this price is not known.",
+            code=_UNKNOWN[rule.measure][0],
+            message=_UNKNOWN[rule.measure][1],
             value="unknown",
             threshold=f"{side} {bound:f}",
         )
@@ -176,7 +186,7 @@ def _value(measure: Measure, facts: PolicyFacts) -> Decimal | None:
         Measure.MARGIN: facts.margin,
         Measure.TOTAL: facts.total,
         Measure.STALE_LINES: Decimal(facts.stale_lines),
-        Measure.PRICE_AGE_DAYS: Decimal(facts.oldest_price_days),
+        Measure.PRICE_AGE_DAYS: None if facts.oldest_price_days is None else Decimal(facts.oldest_price_days),
     }
     return values[measure]
 

@@ -62,6 +62,51 @@ def test_duties_are_separate_away_from_the_loopback(desk: Desk, as_person: Calle
     assert stale["stale_lines"][0]["age_days"] > stale["stale_lines"][0]["max_age_days"]
 
 
+UNDATED = {
+    "items": [
+        {
+            "job": {"kind": "training", "model": {"ref": "llama3-8b"}, "tokens": 100_000_000_000},
+            "supply": {"accelerators": ["h200-sxm-141"], "providers": ["verda"], "regions": ["FIN-02"]},
+        }
+    ]
+}
+
+
+def undated(desk: Desk) -> dict[str, Any]:
+    """A draft whose first price was observed nobody knows when."""
+    answer = desk.client.post("/v1/quotes", json=UNDATED)
+    assert answer.status_code == 201, answer.text
+    quote: dict[str, Any] = answer.json()
+    revision = quote["current_revision"]
+    evidence = revision["items"][0]["options"][0]["cost"]["lines"][0]["price_evidence"]
+    assert (evidence["observed_on"], evidence["stale"]) == (None, True)
+    stale = revision["completeness"]["stale_lines"]
+    assert (stale[0]["age_days"], stale[0]["max_age_days"]) == (None, evidence["max_age_days"])
+    return quote
+
+
+def test_a_price_of_an_unknown_day_needs_the_approval_of_a_stale_one(desk: Desk, as_person: Caller) -> None:
+    author = as_person("author", "quotes:read", "quotes:write", "costs:read")
+    quote_id = undated(author)["id"]
+    submitted = author.act(quote_id, 1, "submit")
+    assert submitted["status"] == "in_review"
+    assert [reason["code"] for reason in submitted["review"]["reasons"]] == ["stale_lines_above_threshold"]
+    chief = as_person("chief", "quotes:read", "quotes:approve", "quotes:issue", "costs:read")
+    chief.act(quote_id, 1, "approve")
+    refused = chief.act(quote_id, 1, "issue", 409)
+    assert (refused["slug"], refused["stale_lines"][0]["age_days"]) == ("stale-price", None)
+
+
+def test_on_the_loopback_the_waiver_of_an_unknown_day_is_recorded(desk: Desk, client: TestClient) -> None:
+    quote_id = undated(desk)["id"]
+    assert desk.act(quote_id, 1, "submit")["status"] == "in_review"
+    desk.act(quote_id, 1, "approve")
+    assert desk.act(quote_id, 1, "issue")["status"] == "issued"
+    waiver = client.get(f"/v1/quotes/{quote_id}/audit").json()["items"][-1]["details"]["waiver"]
+    assert waiver["code"] == "accept_stale"
+    assert waiver["lines"][0]["age_days"] is None
+
+
 def test_a_rejected_draft_goes_back_with_the_reason(desk: Desk, client: TestClient) -> None:
     quote_id = desk.create()["id"]
     desk.act(quote_id, 1, "submit")

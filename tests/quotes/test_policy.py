@@ -50,6 +50,12 @@ def test_a_threshold_itself_is_inside() -> None:
     assert review_reasons(DEFAULT_POLICY, replace(QUIET, discount=Decimal("0.15"), margin=Decimal(0))) == ()
 
 
+def test_a_price_of_an_unknown_day_passes_no_limit_of_age() -> None:
+    limited = policy(Rule(measure=Measure.PRICE_AGE_DAYS, above=Decimal(10_000)))
+    assert review_reasons(limited, QUIET) == ()
+    assert [r.code for r in review_reasons(limited, replace(QUIET, oldest_price_days=None))] == ["price_age_unknown"]
+
+
 def test_totals_are_compared_in_their_own_currency_only() -> None:
     limited = policy(Rule(measure=Measure.TOTAL, above=Decimal(500), currency="USD"))
     assert [r.code for r in review_reasons(limited, QUIET)] == ["total_above_threshold"]
