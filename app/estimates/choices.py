@@ -69,6 +69,7 @@ def all_choices(
     without: list[Choice] = []
     owned: dict[str, OwnedCost | Unpriced] = {}
     deadline = item.constraints.deadline_hours
+    solves_for_tokens = item.constraints.solve_for == "tokens"
     for candidate in selection.candidates:
         price = _price(snapshot, item, candidate, terms, owned)
         if isinstance(price, Unpriced):
@@ -80,6 +81,8 @@ def all_choices(
             if deadline is not None and run["kind"] == "training" and run["duration_hours"]["p50"] > deadline:
                 continue
             standing = _coarse(run, candidate, price, bought, rate)
+            if solves_for_tokens:
+                standing = replace(standing, solved_tokens=_decimal(run["tokens"]))
             choice = Choice(run=run, candidate=candidate, price=price, bought=bought, standing=standing)
             (without if isinstance(price, Unpriced) else choices).append(choice)
     if not choices:
@@ -201,7 +204,13 @@ def _coarse(
 
 
 def _standing(run: Run, candidate: Candidate, net: Decimal | None, time: Decimal) -> Standing:
-    return Standing(net=net, hours=time, kg_co2e=_carbon(run), name=f"{run['key']}\x1f{candidate.name}")
+    return Standing(
+        net=net,
+        hours=time,
+        kg_co2e=_carbon(run),
+        name=f"{run['key']}\x1f{candidate.name}",
+        carries_load=run.get("carries_load", True),
+    )
 
 
 def _scaled_hours(run: Run, price: HourlyPrice) -> Decimal:

@@ -91,7 +91,8 @@ def price_item(
         for p in shown
         for c in (p.choice,)
     ]
-    if options:
+    is_recommended = bool(options) and shown[0].standing.carries_load
+    if is_recommended:
         options[0]["recommended"] = True
     sides = [(p.choice.run, p.choice.price, p.choice.id) for p in best if not isinstance(p.choice.price, Unpriced)]
     api = list(outputs.get("api_prices", ()))
@@ -100,7 +101,7 @@ def price_item(
         "kind": item.job.kind,
         "objective": item.objective,
         "options": options,
-        "selected_option_id": options[0]["id"] if options else None,
+        "selected_option_id": options[0]["id"] if is_recommended else None,
         "rent_or_own": rent_or_own_rows(_of_shown(sides, options), terms),
         "serve_or_call": serve_or_call(shown[0].choice.run, shown[0].cost, api, terms) if shown else [],
         "refused": list(outputs["refused"]),

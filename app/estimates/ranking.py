@@ -19,6 +19,10 @@ class Standing:
         Exact where the bill was written, coarse before.
     priced_part : Decimal or None
         Of a bill without a total, what is priced of it: orders the incomplete among themselves.
+    carries_load : bool
+        Whether the whole load is served within its objectives; what does not ranks behind all that does.
+    solved_tokens : Decimal or None
+        Tokens that fit the deadline, where they are what was asked for: then the most comes first.
     """
 
     net: Decimal | None
@@ -26,14 +30,17 @@ class Standing:
     kg_co2e: Decimal | None
     name: str
     priced_part: Decimal | None = None
+    carries_load: bool = True
+    solved_tokens: Decimal | None = None
 
 
 def sort_key(objective: str, standing: Standing) -> tuple[object, ...]:
-    """Smaller is better: the objective first, then cost, then time, then the name."""
+    """Smaller is better: carrying the load and most of what is solved for, the objective, cost, time, the name."""
     cost, time = _known(standing.net), _known(standing.hours)
     both = None if standing.net is None or standing.hours is None else standing.net * standing.hours
     first = {"cost": cost, "time": time, "cost_time": _known(both), "carbon": _known(standing.kg_co2e)}[objective]
-    return (*first, *cost, *_known(standing.priced_part), *time, standing.name)
+    solved = -(standing.solved_tokens or Decimal(0))
+    return (not standing.carries_load, solved, *first, *cost, *_known(standing.priced_part), *time, standing.name)
 
 
 def _known(value: Decimal | None) -> tuple[int, Decimal]:

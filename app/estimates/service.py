@@ -101,6 +101,7 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date, book: Pr
     items: list[dict[str, Any]] = []
     for i, item in enumerate(request.items):
         at = f"/items/{i}"
+        _check_carbon(item, at)
         selection = _selected(snapshot, item, at)
         found = run_item(snapshot, item, selection, at)
         priced = price_item(snapshot, item, found.outputs(), selection, terms, at, found.complete)
@@ -174,6 +175,17 @@ def price_day(request: EstimateRequest, today: date) -> date:
             nearest={"/as_of": today.isoformat()},
         )
     return as_of
+
+
+def _check_carbon(item: Item, at: str) -> None:
+    """Ranking by carbon needs the grid's intensity; no source in the catalog states one for a region."""
+    if item.objective == "carbon" and item.supply.grid_kg_co2e_per_kwh is None:
+        raise refused_field(
+            f"{at}/supply/grid_kg_co2e_per_kwh",
+            "missing",
+            "Objective carbon needs supply.grid_kg_co2e_per_kwh, the carbon intensity of the grid in kg CO2e per kWh; "
+            "without it emissions are unknown. State it, or rank by another objective.",
+        )
 
 
 def _selected(snapshot: Snapshot, item: Item, at: str) -> Selection:

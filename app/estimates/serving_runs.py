@@ -8,6 +8,7 @@ from app.catalog.snapshot import Snapshot
 from app.engine.outcome import Infeasible, Latency, ServingResult
 from app.engine.run.energy import energy
 from app.engine.serving.fleet import hourly_fleet
+from app.engine.serving.selection import PLANNED_UTILIZATION
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.conditions import power_of
 from app.estimates.hardware import Hardware
@@ -77,6 +78,7 @@ def _run(
         "months": job.availability.months,
         "fleet": fleet,
         "e2e_ms": result.e2e_s.p95 * MILLISECONDS,
+        "carries_load": _carries_load(result),
         "energy": _energy(snapshot, item, hardware, result, count),
     }
 
@@ -88,7 +90,7 @@ def _run(
             "plan": asdict(result.plan),
             "precision": formats,
             "evidence_class": result.evidence_class,
-            "performance": _performance(result, fleet),
+            "performance": _performance(spec, result, fleet),
             "monthly": {
                 "requests": monthly,
                 "input_tokens": monthly * load.input_tokens.mean_tokens,
@@ -102,6 +104,11 @@ def _run(
         }
 
     return Found(light=quantized(light), rest=rest)
+
+
+def _carries_load(result: ServingResult) -> bool:
+    """Whether the whole load is served within every objective."""
+    return not result.saturated and "objectives_met" not in result.assumptions
 
 
 # English text runs at about four bytes a token in byte-pair vocabularies (OpenAI tokenizer guide); JSON framing apart.
@@ -165,11 +172,11 @@ def _hourly(spec: ServingSpec, result: ServingResult, scale: float, *, is_pinned
 
 
 def _capacity(spec: ServingSpec, result: ServingResult) -> float:
-    """Requests a second that one replica is known to serve within the objectives.
+    """Requests a second that one replica is planned for, with the headroom the fleet was sized with.
 
-    With objectives that is what it serves at the peak of the sized fleet; the highest rate would break them.
+    With objectives that is what it serves at the peak of the sized fleet; a higher rate would break them.
     """
-    highest = result.capacity_requests_per_s_per_replica
+    highest = PLANNED_UTILIZATION * result.capacity_requests_per_s_per_replica
     at_peak = result.requests_per_s / result.replicas
     return min(highest, at_peak) if spec.job.slo.any else highest
 
@@ -181,13 +188,21 @@ def _exact_replicas(spec: ServingSpec, result: ServingResult) -> float:
     return min(float(result.replicas), spec.requests_per_s * spec.peak_to_mean / capacity)
 
 
-def _performance(result: ServingResult, fleet: dict[str, Any]) -> dict[str, Any]:
+def _output_rate(spec: ServingSpec, result: ServingResult) -> dict[str, float]:
+    """Interval of the output rate; an open loop never yields more than its users ask for, however fast the fleet."""
+    rate = band_json(result.output_tokens_per_s)
+    if spec.requests_per_s is None:
+        return rate
+    offered = spec.requests_per_s * spec.peak_to_mean * spec.job.traffic.output_tokens.mean_tokens
+    return {q: min(v, max(offered, rate["p50"])) for q, v in rate.items()}
+
+
+def _performance(spec: ServingSpec, result: ServingResult, fleet: dict[str, Any]) -> dict[str, Any]:
     accelerators = result.replicas * result.accelerators_per_replica
+    rate = _output_rate(spec, result)
     return {
-        "output_tokens_per_second": band_json(result.output_tokens_per_s),
-        "output_tokens_per_second_per_accelerator": {
-            q: v / accelerators for q, v in band_json(result.output_tokens_per_s).items()
-        },
+        "output_tokens_per_second": rate,
+        "output_tokens_per_second_per_accelerator": {q: v / accelerators for q, v in rate.items()},
         "requests_per_second": result.requests_per_s,
         "capacity_requests_per_second_per_replica": result.capacity_requests_per_s_per_replica,
         "ttft_ms": _latency(result.ttft_s),

@@ -25,7 +25,7 @@ def content_totals(
     unpriced = [
         {"item": item["id"], **line}
         for item, option in zip(items, chosen, strict=True)
-        for line in (option["completeness"]["unpriced_lines"] if option else [_NO_OPTION])
+        for line in (option["completeness"]["unpriced_lines"] if option else [_without_option(item)])
     ]
     stale = [
         {"item": item["id"], "line": line}
@@ -46,7 +46,12 @@ def content_totals(
     return totals, completeness
 
 
-_NO_OPTION = {"id": None, "outcome": "not_offered", "reason": "no option was found"}
+def _without_option(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Why an item adds nothing to the totals."""
+    reason = "no option was found"
+    if item["options"]:
+        reason = "no option carries the load within its objectives; none is recommended, select one to have it billed"
+    return {"id": None, "outcome": "not_offered", "reason": reason}
 
 
 def _chosen(item: Mapping[str, Any], selected: Mapping[str, str | None] | None) -> Mapping[str, Any] | None:

@@ -186,6 +186,7 @@ class _Search:
             "accelerators": fleet,
             "duration_hours": band_json(level.outcome.duration_hours),
             "hours": band_json(level.outcome.duration_hours),
+            "tokens": level.tokens,
             "energy": level.energy_json(),
         }
         rest = partial(self._rest, hardware, fleet, each, runs_at_once, result, level)
@@ -211,7 +212,6 @@ class _Search:
             "evidence_class": result.evidence_class,
             "performance": performance_json(self.job, result, level, each),
             "hours_split": dict(level.split),
-            "tokens": level.tokens,
             "tokens_per_run": level.tokens_per_run,
             "experiments": level.experiments,
             "storage_id": self.storage.id if self.storage else None,

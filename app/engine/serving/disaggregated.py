@@ -119,6 +119,9 @@ def _merge(
     ttft = Latency(
         mean=band(calibration, "ttft", evidence, first + mean_wait), p50=tail[50.0], p95=tail[95.0], p99=tail[99.0]
     )
+    capacity = min(prefill_rate, result.capacity_requests_per_s_per_replica * stages[1])
+    open_loop = workload.requests_per_s is not None
+    offered = (workload.requests_per_s or 0.0) * workload.peak_to_mean if open_loop else served
     decode_share = served / max(result.requests_per_s, 1e-12)
     shift = ttft.mean.p50 - result.ttft_s.mean.p50
     e2e = result.e2e_s
@@ -129,14 +132,14 @@ def _merge(
         accelerators_per_replica=size * sum(stages),
         output_tokens_per_s=band(calibration, "output_tokens_per_s", evidence, served * workload.output_tokens.mean),
         requests_per_s=served,
-        capacity_requests_per_s_per_replica=min(prefill_rate, result.capacity_requests_per_s_per_replica * stages[1]),
+        capacity_requests_per_s_per_replica=capacity,
         ttft_s=ttft,
         e2e_s=Latency(
             mean=band(calibration, "e2e", evidence, max(e2e.mean.p50 + shift, 1e-9)),
             p50=max(e2e.p50 + shift, 1e-9), p95=max(e2e.p95 + shift, 1e-9), p99=max(e2e.p99 + shift, 1e-9),
         ),
-        saturated=result.saturated or decode_share < 1.0 - 1e-9,
-        utilization=max(served / prefill_rate, result.utilization * decode_share),
+        saturated=result.saturated or decode_share < 1.0 - 1e-9 or offered > capacity * (1.0 + 1e-9),
+        utilization=offered / capacity,
         assumptions={**result.assumptions, "cache_transfer_s": transfer},
     )  # fmt: skip
 

@@ -1,0 +1,81 @@
+"""What is recommended: options that carry the load first, and nothing recommended that does not."""
+
+from typing import Any
+
+import pytest
+
+from app.foundation.problems import Problem
+from tests.estimates.conftest import Answer
+
+H100 = {"accelerators": ["h100-sxm5-80"]}
+
+
+def serving(requests_per_second: float, model: str = "llama3-8b", **job: Any) -> dict[str, Any]:
+    traffic = {"requests_per_second": requests_per_second, "input_tokens": 1000, "output_tokens": 200}
+    return {"kind": "inference", "model": {"ref": model}, "traffic": traffic, **job}
+
+
+def pretraining(tokens: float | None) -> dict[str, Any]:
+    job = {"kind": "training", "model": {"ref": "llama3-8b"}}
+    return job if tokens is None else {**job, "tokens": tokens}
+
+
+def item_of(answer: Answer, job: dict[str, Any], **parts: Any) -> Any:
+    return answer({"items": [{"job": job, **parts}]}).content["items"][0]
+
+
+def test_what_cannot_carry_the_load_is_not_recommended(answer: Answer) -> None:
+    content = answer({"items": [{"job": serving(500), "supply": {**H100, "accelerator_count": 1}}]}).content
+    item = content["items"][0]
+    assert item["selected_option_id"] is None
+    assert not any(option["recommended"] for option in item["options"])
+    assert {a["code"] for a in item["options"][0]["advice"] if a["severity"] == "critical"} == {"saturated"}
+    assert content["totals"] is None
+    assert "no option carries the load" in content["completeness"]["unpriced_lines"][0]["reason"]
+
+
+def test_saturated_options_rank_behind_all_that_carry_the_load(answer: Answer) -> None:
+    plan = {"tensor": 8, "disaggregated": {"prefill_replicas": 1, "decode_replicas": 2}}
+    item = item_of(answer, serving(20, "llama3-70b", plan=plan), supply=H100)
+    saturated = [option["performance"]["saturated"] for option in item["options"]]
+    assert saturated == sorted(saturated)
+    assert item["options"][0]["recommended"] is not saturated[0]
+    for option in item["options"]:
+        shown = option["performance"]
+        assert shown["utilization"] == pytest.approx(20 / shown["capacity_requests_per_second_per_replica"], rel=1e-3)
+        assert shown["saturated"] == (shown["utilization"] > 1.0)
+
+
+def test_most_tokens_come_first_where_tokens_are_solved_for(answer: Answer) -> None:
+    constraints = {"solve_for": "tokens", "deadline_hours": 100, "budget": {"amount": "5000", "currency": "USD"}}
+    item = item_of(answer, pretraining(None), constraints=constraints)
+    tokens = [option["performance"]["tokens"] for option in item["options"]]
+    assert len(set(tokens)) > 1
+    assert tokens == sorted(tokens, reverse=True)
+
+
+def test_carbon_without_the_grid_is_refused_and_says_which_field_is_missing(answer: Answer) -> None:
+    with pytest.raises(Problem) as refused:
+        item_of(answer, pretraining(1e9), supply=H100, objective="carbon")
+    assert [e.pointer for e in refused.value.errors] == ["/items/0/supply/grid_kg_co2e_per_kwh"]
+    item = item_of(answer, pretraining(1e9), supply={**H100, "grid_kg_co2e_per_kwh": 0.4}, objective="carbon")
+    emitted = [option["energy"]["kg_co2e"] for option in item["options"]]
+    assert emitted == sorted(emitted)
+
+
+def test_the_output_rate_never_exceeds_what_is_asked_for(answer: Answer) -> None:
+    item = item_of(answer, serving(20), supply=H100)
+    shown = item["options"][0]["performance"]
+    assert not shown["saturated"]
+    assert shown["output_tokens_per_second"]["p90"] == pytest.approx(20 * 200)
+
+
+def test_hourly_replicas_keep_the_headroom_the_fleet_is_sized_with(answer: Answer) -> None:
+    job = serving(400, availability={"autoscaling": "hourly"})
+    job["traffic"]["hourly_weights"] = [1, 2, 3, 4] * 6
+    item = item_of(answer, job, supply=H100)
+    for option in item["options"]:
+        capacity = option["performance"]["capacity_requests_per_second_per_replica"]
+        replicas = option["configuration"]["fleet"]["hourly_replicas"]["p50"]
+        rates = [400 * weight / 2.5 for weight in [1, 2, 3, 4] * 6]
+        assert all(rate / (n * capacity) <= 0.85 + 1e-6 for rate, n in zip(rates, replicas, strict=True))
