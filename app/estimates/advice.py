@@ -167,6 +167,23 @@ def _bill(offer: Offer | None, cost: Cost, terms: PricedTerms) -> list[dict[str,
         rows.append(_advice("spot", "warning", message, {}))
     if offer is not None and offer.indicative:
         rows.append(_advice("indicative", "warning", "A market indication, not a price a provider signs.", {}))
+    small = [
+        line for line in cost.lines if not line.net.amount and line.quantity * line.waterfall.net_unit_price.amount
+    ]
+    if small:
+        shown = {line.id: plain(line.quantity * line.waterfall.net_unit_price.amount) for line in small}
+        message = (
+            f"{len(small)} line(s) come to less than half of the smallest unit of {terms.currency} and round to zero; "
+            "they are not free."
+        )
+        rows.append(_advice("rounds_to_zero", "info", message, {"exact": shown, "currency": terms.currency}))
+    if terms.tax_region is not None and not terms.taxes:
+        known = sorted({rule.jurisdiction for rule in terms.snapshot.taxes})
+        message = (
+            f"The catalog holds no tax rule for {terms.tax_region} on {terms.as_of}: the tax is not determined, and "
+            f"the total is before tax. Known regions: {', '.join(known)}."
+        )
+        rows.append(_advice("tax_undetermined", "warning", message, {"tax_region": terms.tax_region, "known": known}))
     unused = sum((line.net.amount for line in cost.lines if line.kind == "commitment"), ZERO)
     if unused and cost.totals is not None and cost.totals.net.amount:
         share = CONTEXT.divide(unused, cost.totals.net.amount)

@@ -41,6 +41,18 @@ def _read_decimal(value: Any) -> Decimal:
     return value if isinstance(value, Decimal) else parse_decimal(value)
 
 
+def _read_fraction(value: Any) -> Decimal:
+    try:
+        return _read_decimal(value)
+    except PricingError as error:
+        raise PydanticCustomError(
+            error.code,
+            'a decimal fraction in a string is expected, "0.15" for fifteen percent (strings, because JSON numbers are '
+            "rounded on the way), got {given}",
+            {"given": repr(value)[:40]},
+        ) from None
+
+
 def _decimal_text(value: Decimal) -> str:
     return plain(value)
 
@@ -52,7 +64,8 @@ Name = Annotated[str, Strict(), Field(min_length=1, max_length=128)]
 Text = Annotated[str, Strict(), Field(min_length=1, max_length=200)]
 CurrencyCode = Annotated[str, Strict(), AfterValidator(_checked(_currency))]
 DecimalText = Annotated[Decimal, BeforeValidator(_checked(_read_decimal)), PlainSerializer(_decimal_text)]
-Share = Annotated[DecimalText, Field(ge=0, le=1)]
+Fraction = Annotated[Decimal, BeforeValidator(_read_fraction), PlainSerializer(_decimal_text)]
+Share = Annotated[Fraction, Field(ge=0, le=1)]
 """A decimal fraction as a string: "0.15" is fifteen percent."""
 
 

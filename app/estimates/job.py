@@ -1,10 +1,12 @@
 """From the job schema to the engine's workload; every value nobody stated becomes an assumption with its source."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
 from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
+from app.engine.training.calibration import STACK_FAMILIES
 from app.engine.transformer import Transformer
 from app.engine.workload import (
     Adapter,
@@ -18,7 +20,7 @@ from app.engine.workload import (
     TrainingWorkload,
 )
 from app.estimates.assumptions import HOURS, Assumption
-from app.estimates.errors import refused_field
+from app.estimates.errors import refused_field, unknown_name
 from app.estimates.job_schemas import InferenceJob, LengthsField, SoftwareField, TrainingJob
 from app.estimates.models import ChosenModel, choose_model
 
@@ -89,6 +91,7 @@ class ServingSpec:
 def training_spec(snapshot: Snapshot, job: TrainingJob, at: str, tokens: float | None = None) -> TrainingSpec:
     """The workload and plan request of a training job; ``tokens`` stands in where the amount of work is solved for."""
     model = choose_model(snapshot, job.model, f"{at}/model")
+    _check_stack(job.software, STACK_FAMILIES, at)
     assumed = list(model.assumptions)
     sequence = _sequence_length(job, model.transformer, assumed)
     batch = _batch(job, sequence, assumed)
@@ -123,6 +126,7 @@ def work_tokens(job: TrainingJob) -> float:
 def serving_spec(snapshot: Snapshot, job: InferenceJob, at: str) -> ServingSpec:
     """The workload of an inference job before an accelerator is chosen."""
     model = choose_model(snapshot, job.model, f"{at}/model")
+    _check_stack(job.software, snapshot.calibration["serving"]["engines"], at)
     load = job.traffic
     assumed = list(model.assumptions)
     rate = load.requests_per_second
@@ -275,6 +279,12 @@ def _longest(field: LengthsField) -> float:
     if field.histogram:
         return max(b.tokens for b in field.histogram)
     return field.p95 or field.mean_tokens
+
+
+def _check_stack(field: SoftwareField, known: Iterable[str], at: str) -> None:
+    """A stack nobody has measured is a typing error or a guess; both would be computed as another stack."""
+    if field.stack is not None and field.stack not in known:
+        raise unknown_name(f"{at}/software/stack", "software stack", field.stack, known)
 
 
 def _software(field: SoftwareField) -> Software:

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from app.engine.typical import LARGEST as MOST_PARAMETERS
+from app.engine.typical import SMALLEST as LEAST_PARAMETERS
 from app.estimates.fields import Count, Flag, Name, Number, Schema
 
 # Bounds exist to answer a typing error instead of computing it; each is far beyond anything built so far.
-MOST_PARAMETERS = 1e14
 LONGEST_SEQUENCE = 16_777_216
 
 
@@ -52,7 +53,7 @@ class Model(Schema):
     ref: Name | None = None
     huggingface_config: dict[str, Any] | None = None
     transformer: ExplicitTransformer | None = None
-    parameters: Annotated[Number, Field(ge=1e6, le=MOST_PARAMETERS)] | None = None
+    parameters: Annotated[Number, Field(ge=LEAST_PARAMETERS, le=MOST_PARAMETERS)] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "Model":

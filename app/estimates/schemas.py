@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.estimates.fields import Count, CurrencyCode, DecimalText, Name, Number, Price, Schema, Share, Text
+from app.estimates.fields import Count, CurrencyCode, DecimalText, Fraction, Name, Number, Price, Schema, Share, Text
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job, TrainingJob
 
 # 730 h is a month; ten years is longer than any job quoted here
@@ -151,7 +151,7 @@ class Terms(Schema):
 
     currency: CurrencyCode = "USD"
     price_book: Name | None = None
-    markup: Annotated[DecimalText, Field(ge=0, le=10)] = Field(default="0", validate_default=True)
+    markup: Annotated[Fraction, Field(ge=0, le=10)] = Field(default="0", validate_default=True)
     discount: Share = Field(default="0", validate_default=True)
     tax_region: Annotated[str, Field(pattern=r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$")] | None = None
     contingency: Share = Field(default="0", validate_default=True)

@@ -23,6 +23,12 @@ SAMPLES = 4096
 KEPT_VOLATILITIES = 64
 DAYS_PER_YEAR = 365.25
 # Kinds of lines whose amount goes with the hours of the campaign, and with the price of the machines.
+TOTAL_NOTE = (
+    "estimate is the option's own net at the 10th, 50th and 90th percentile of its hours, prices held. total is the "
+    "distribution of the same net when hours and prices vary together. Their medians differ because the spreads are "
+    "not symmetric: a run can be later by more than it can be earlier, so the middle of the joint distribution lies "
+    "beside total.middle, the net with every factor at its own median."
+)
 HOURS_LINES = frozenset({"compute", "failures", "campaign", "unit_rounding", "spare", "ownership", "energy", "storage"})
 PRICE_LINES = frozenset({"compute", "failures", "campaign", "unit_rounding", "spare", "commitment", "ownership"})
 # Fewer price changes than this say nothing about a way of buying; then all ways are taken together.
@@ -116,6 +122,8 @@ def sensitivity(
             "p90": _money(p90, bill),
             "middle": _money(bill.middle, bill),
         },
+        "estimate": dict(option["cost"]["net"]),
+        "note": TOTAL_NOTE,
         "factors": sorted(rows, key=lambda r: (-r["swing_share"], r["name"])),
         "probability": _probability(bill, factors, totals, limits, samples),
         "samples": samples,

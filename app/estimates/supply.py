@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.catalog.offers import Offer
 from app.catalog.snapshot import Snapshot
-from app.estimates.errors import unknown_name
+from app.estimates.errors import refused_field, unknown_name
 from app.estimates.hardware import Hardware, hardware_of, wired_hardware
 from app.estimates.remembered import Remembered
 from app.estimates.schemas import PurchaseModel, Supply
@@ -85,6 +85,7 @@ _selections: Remembered[tuple[str, str], Selection] = Remembered(REMEMBERED)
 
 def _select(snapshot: Snapshot, supply: Supply, at: str) -> Selection:
     _check_names(snapshot, supply, at)
+    _check_ownership(supply, at)
     skipped: list[Skipped] = []
     candidates: list[Candidate] = []
     for offer in _offers(snapshot, supply):
@@ -135,6 +136,23 @@ def _check_names(snapshot: Snapshot, supply: Supply, at: str) -> None:
                 raise unknown_name(f"{at}/regions/{i}", "region", region, regions)
     if supply.storage is not None and supply.storage not in snapshot.storages:
         raise unknown_name(f"{at}/storage", "storage", supply.storage, snapshot.storages)
+
+
+def _check_ownership(supply: Supply, at: str) -> None:
+    """Terms of owned hardware that nothing in the supply would use are refused, never ignored."""
+    kinds = [model.kind for model in supply.purchase_models or ()]
+    if supply.ownership is None or (supply.offers is None and (not kinds or "owned" in kinds)):
+        return
+    if supply.offers is not None:
+        message = "supply.offers names rented capacity only, so supply.ownership has no effect; leave one of them out"
+        raise refused_field(f"{at}/ownership", "ownership_unused", message)
+    raise refused_field(
+        f"{at}/ownership",
+        "ownership_unused",
+        f"supply.purchase_models asks for {', '.join(kinds)} and not for owned hardware, so supply.ownership has no "
+        'effect; add "owned" to purchase_models or leave ownership out',
+        {f"{at}/purchase_models": [*kinds, "owned"]},
+    )
 
 
 def _offers(snapshot: Snapshot, supply: Supply) -> Iterable[Offer]:

@@ -25,6 +25,8 @@ _SLUG_BY_STATUS = {
     503: "overloaded",
 }
 MAX_FIELD_ERRORS = 50
+# the field that says which kind of object it is: absent or unknown, it is what has to be corrected
+UNION_TAG_ERRORS = ("union_tag_invalid", "union_tag_not_found")
 
 
 class RenderedAnswer(Exception):
@@ -111,6 +113,8 @@ def _field_error(row: Any, body: Any) -> FieldError:
         message = "this field is not known here"
     if place == "body":
         segments = _existing_path(path, body, is_missing=row["type"] == "missing")
+        if row["type"] in UNION_TAG_ERRORS:
+            segments.append(str(row["ctx"]["discriminator"]).strip("'"))
         return FieldError(code=row["type"], message=message, pointer=pointer(*segments))
     return FieldError(code=row["type"], message=message, parameter=str(path[0]) if path else str(place))
 

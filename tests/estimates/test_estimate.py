@@ -144,3 +144,20 @@ def test_the_route_answers(client: Any, database: Any) -> None:
     refused = client.post("/v1/estimates", json=body(training(tokens=-1)))
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["pointer"] == "/items/0/job/tokens"
+
+
+def test_a_region_without_a_tax_rule_is_said_with_the_known_ones(answer: Any) -> None:
+    found = answer(body(training(), supply={"accelerators": ["h100-sxm5-80"]}, terms={"tax_region": "ZZ"}))
+    advice = {a["code"]: a for a in found.content["items"][0]["options"][0]["advice"]}
+    assert "DE" in advice["tax_undetermined"]["message"]
+    known = answer(body(training(), supply={"accelerators": ["h100-sxm5-80"]}, terms={"tax_region": "DE"}))
+    assert "tax_undetermined" not in {a["code"] for a in known.content["items"][0]["options"][0]["advice"]}
+
+
+def test_an_amount_below_half_a_cent_is_said_not_to_be_free(answer: Any) -> None:
+    tiny = answer(body(training(tokens=1e5), supply={"accelerators": ["h100-sxm5-80"]}))
+    rows = [option for option in tiny.content["items"][0]["options"] if option["cost"].get("totals")]
+    zero = [o for o in rows if any(line["net"]["amount"] == "0.00" for line in o["cost"]["lines"])]
+    assert zero
+    for option in zero:
+        assert "rounds_to_zero" in {a["code"] for a in option["advice"]}

@@ -56,6 +56,8 @@ def test_the_middle_is_the_options_own_total(snapshot: Snapshot, option: dict[st
     found = sensitivity(snapshot, option, Limits())
     net = float(option["cost"]["net"]["p50"]["amount"])
     assert float(found["total"]["middle"]["amount"]) == pytest.approx(net, rel=1e-5)
+    assert found["estimate"] == option["cost"]["net"]
+    assert "medians differ" in found["note"]
     amounts = [float(found["total"][q]["amount"]) for q in ("p10", "p50", "p90")]
     assert amounts == sorted(amounts)
     assert {row["name"] for row in found["factors"]} == {"engine_speed", "operations", "price"}
