@@ -26,6 +26,12 @@ GUESSED_UTILIZATION = 0.38
 STATE_SHARE = 0.8
 # Without a deadline, clusters are sized to finish in about a month.
 DEFAULT_HORIZON_HOURS = 720.0
+# Without a deadline, up to three such months still rank, in case the guess of the speed was off.
+PATIENCE = 3.0
+# How far the guessed speed may lie below the engine's.
+GUESS_SLACK = 2.0
+# Rungs above the guess: a cluster is dearer the larger it is beyond the sizes whose state is sharded well.
+TOP_OVER_GUESS = 2
 LARGEST_CLUSTER = 32_768
 
 
@@ -73,29 +79,42 @@ def counts_to_try(
     workload: TrainingWorkload,
     hardware: Hardware,
     tokens: float,
-    hours: float,
+    deadline_hours: float | None,
     pinned: int | None,
     divisor: int,
-    sizes: int,
+    least_top: int,
 ) -> list[int]:
-    """Cluster sizes to ask the engine about, smallest first.
+    """Cluster sizes to ask the engine about, smallest first: one ladder of doublings, with a deadline and without.
+
+    A deadline only cuts sizes off the bottom of the ladder and adds to its top, so no constraint finds a cheaper size
+    that the free question never saw.
 
     Parameters
     ----------
+    deadline_hours : float or None
+        None = up to :data:`PATIENCE` times a month.
     pinned : int or None
         The caller's count, then the only one.
     divisor : int
         Product of the pinned plan degrees: a cluster is a multiple of it.
-    sizes : int
-        How many sizes, each twice the one before.
+    least_top : int
+        The ladder goes up to this many accelerators at least.
     """
     if pinned is not None:
         return [pinned]
+    per_node = hardware.accelerator.accelerators_per_node
+    longest = deadline_hours or PATIENCE * DEFAULT_HORIZON_HOURS
     holding = smallest_holding(workload, hardware.accelerator)
-    wanted = max(holding, enough_for(workload, hardware.accelerator, tokens, hours))
-    first = rounded_up(wanted, hardware.accelerator.accelerators_per_node)
-    counts = {_multiple(first << doubling, divisor) for doubling in range(sizes)}
+    # the guess of the speed may be off by two: one rung below it may still be in time
+    slowest = enough_for(workload, hardware.accelerator, tokens, GUESS_SLACK * longest)
+    usual = enough_for(workload, hardware.accelerator, tokens, min(longest, DEFAULT_HORIZON_HOURS))
+    count = rounded_up(max(holding, slowest), per_node)
+    top = max(least_top, TOP_OVER_GUESS * rounded_up(max(holding, usual), per_node))
     most = min(LARGEST_CLUSTER, hardware.largest_count or LARGEST_CLUSTER)
+    counts = {_multiple(count, divisor)}
+    while count < top:
+        count = rounded_up(count + 1, per_node)
+        counts.add(_multiple(count, divisor))
     kept = sorted(c for c in counts if c <= most)
     return kept or [_multiple(most, divisor) if divisor <= most else divisor]
 

@@ -19,15 +19,20 @@ from app.estimates.run_json import band_json, checkpoint_json, data_json, fabric
 from app.estimates.run_level import RunLevel, run_level, scaled
 from app.estimates.runs import Found, Runs
 from app.estimates.schemas import Item
-from app.estimates.sizing import DEFAULT_HORIZON_HOURS, LARGEST_CLUSTER, counts_to_try, state_bytes_at_least
+from app.estimates.sizing import (
+    DEFAULT_HORIZON_HOURS,
+    LARGEST_CLUSTER,
+    PATIENCE,
+    counts_to_try,
+    state_bytes_at_least,
+)
 from app.estimates.supply import SPOT, Selection
 
 # From the first guess a cluster is doubled at most this often to fit or to keep the deadline.
 MOST_TRIES = 6
-# Cluster sizes shown per machine where the caller named accelerators or ranks by time: the first guess and its double.
-MORE_SIZES = 2
-# Clusters are sized for a month; up to three still rank, in case the guess of the speed was off.
-PATIENCE = 3.0
+# The ladder of sizes goes up to so many accelerators by objective: eight servers of eight, where cost alone counts, and
+# the largest fleets that are rented by the hour where time does.
+TOP_BY_COST, TOP_BY_TIME = 64, 1024
 
 
 def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) -> Runs:
@@ -46,9 +51,8 @@ def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str)
     work = spec.workload.tokens * (
         campaign.full_runs + campaign.partial_runs * campaign.fraction + campaign.reruns_expected
     )
-    hours = item.constraints.deadline_hours or DEFAULT_HORIZON_HOURS
-    sizes = 1 if item.supply.accelerators is None and item.objective in ("cost", "carbon") else MORE_SIZES
-    counts = {h.key: counts_to_try(spec.workload, h, work, hours, pinned, divisor, sizes) for h in selection.hardware}
+    deadline, top = item.constraints.deadline_hours, _ladder_top(item)
+    counts = {h.key: counts_to_try(spec.workload, h, work, deadline, pinned, divisor, top) for h in selection.hardware}
     search.look_ahead(selection.hardware, counts)
     for hardware in selection.hardware:
         found, refusal = search.on(hardware, counts[hardware.key], selection.markets[hardware.key])
@@ -59,6 +63,12 @@ def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str)
         runs, slow = _without_slow(runs)
         refused.update(slow)
     return runs, refused
+
+
+def _ladder_top(item: Item) -> int:
+    """Accelerators the ladder of sizes reaches at least; more tokens in a given time are a matter of time too."""
+    is_about_time = item.objective in ("time", "cost_time") or item.constraints.solve_for == "tokens"
+    return TOP_BY_TIME if is_about_time else TOP_BY_COST
 
 
 def _without_slow(runs: list[Found]) -> tuple[list[Found], dict[str, Infeasible]]:
@@ -131,7 +141,7 @@ class _Search:
         queue = list(counts)
         limit = min(LARGEST_CLUSTER, hardware.largest_count or LARGEST_CLUSTER)
         deadline = self.item.constraints.deadline_hours
-        for _ in range(MOST_TRIES):
+        for _ in range(len(counts) - 1 + MOST_TRIES):
             if not queue:
                 break
             count = queue.pop(0)

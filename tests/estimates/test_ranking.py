@@ -79,3 +79,37 @@ def test_hourly_replicas_keep_the_headroom_the_fleet_is_sized_with(answer: Answe
         replicas = option["configuration"]["fleet"]["hourly_replicas"]["p50"]
         rates = [400 * weight / 2.5 for weight in [1, 2, 3, 4] * 6]
         assert all(rate / (n * capacity) <= 0.85 + 1e-6 for rate, n in zip(rates, replicas, strict=True))
+
+
+def best_net(answer: Answer, tokens: float, **parts: Any) -> float:
+    return float(item_of(answer, pretraining(tokens), **parts)["options"][0]["cost"]["totals"]["net"]["amount"])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "supply", "constraints"),
+    [
+        (1e11, {}, {"deadline_hours": 200}),
+        (1e11, {}, {"deadline_hours": 50}),
+        (1e10, H100, {"deadline_hours": 100}),
+        (1e9, {**H100, "accelerator_count": 8}, {}),
+        (1e9, {**H100, "accelerator_count": 64}, {}),
+        (1e11, {**H100, "accelerator_count": 16}, {}),
+    ],
+)
+def test_no_constraint_finds_a_cheaper_option_than_the_free_question(
+    answer: Answer, tokens: float, supply: dict[str, Any], constraints: dict[str, Any]
+) -> None:
+    free = {name: value for name, value in supply.items() if name != "accelerator_count"}
+    constrained = best_net(answer, tokens, supply=supply, constraints=constraints)
+    assert best_net(answer, tokens, supply=free) <= constrained
+
+
+def test_objective_time_finds_larger_fleets_within_the_budget(answer: Answer) -> None:
+    fast = item_of(answer, pretraining(1e11), supply=H100, objective="time")["options"][0]
+    fixed = item_of(answer, pretraining(1e11), supply={**H100, "accelerator_count": 64}, objective="time")["options"][0]
+    assert fast["performance"]["duration_hours"]["p50"] <= fixed["performance"]["duration_hours"]["p50"]
+    assert fast["configuration"]["accelerators"] > 64
+    limit = {"budget": {"amount": "5500", "currency": "USD"}}
+    kept = item_of(answer, pretraining(1e11), supply=H100, objective="time", constraints=limit)["options"][0]
+    assert float(kept["cost"]["totals"]["net"]["amount"]) <= 5500
+    assert kept["configuration"]["accelerators"] < fast["configuration"]["accelerators"]
