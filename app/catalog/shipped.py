@@ -8,7 +8,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from app.catalog.shipped_models import CONFIG_FILES, UnusableModelError, transformer_of
+from app.catalog.shipped_models import CONFIG_FILES, UnusableModelError, transformer_of, with_context
 from app.engine.hardware import Accelerator, DensePeaks
 from app.engine.huggingface import read_config
 from app.engine.transformer import Transformer
@@ -99,6 +99,7 @@ def accelerator_id_of(gpu: str) -> str:
 @lru_cache(maxsize=1)
 def _models() -> Mapping[str, Transformer | str]:
     completions = read_data("model_completions.json")["families"]
+    contexts = read_data("model_contexts.json")["contexts"]
     out: dict[str, Transformer | str] = {}
     for family, row in read_models().items():
         if family in CONFIG_FILES:
@@ -107,7 +108,7 @@ def _models() -> Mapping[str, Transformer | str]:
             out[family] = replace(published, parameters_stated=row["total_params"])
             continue
         try:
-            out[family] = transformer_of(family, row, completions.get(family, {}))
+            out[family] = with_context(family, transformer_of(family, row, completions.get(family, {})), contexts)
         except UnusableModelError as error:
             out[family] = str(error)
     return out

@@ -39,6 +39,12 @@ class UnusableModelError(ValueError):
     """A row that lacks what the engine needs; its text says what."""
 
 
+def with_context(family: str, transformer: Transformer, contexts: Row) -> Transformer:
+    """The transformer with the context length its published configuration states; unchanged where none was seen."""
+    stated = contexts.get(family)
+    return transformer if stated is None else replace(transformer, context=stated["context"])
+
+
 def transformer_of(family: str, row: Row, completion: Row) -> Transformer:
     """Transformer of one row.
 

@@ -141,7 +141,10 @@ def serving_spec(snapshot: Snapshot, job: InferenceJob, at: str) -> ServingSpec:
         peak = max(load.hourly_weights) * len(load.hourly_weights) / sum(load.hourly_weights)
     longest = max(_longest(load.input_tokens) + _longest(load.output_tokens), 1.0)
     context = model.transformer.context
-    if context is not None and longest > context:
+    if context is None:
+        source = "no published context length of this model is known, so the lengths of requests are not checked"
+        assumed.append(_assumed("context", "not known", "token", source))
+    elif longest > context:
         raise refused_field(
             f"{at}/traffic/input_tokens",
             "context",
@@ -180,6 +183,9 @@ def _known_format(stated: str | None) -> str | None:
 def _sequence_length(job: TrainingJob, transformer: Transformer, assumed: list[Assumption]) -> int:
     context = transformer.context
     if job.sequence_length is not None:
+        if context is not None and job.sequence_length > context:
+            source = f"longer than the {context} tokens of the model's published configuration; positions are extended"
+            assumed.append(_assumed("sequence_beyond_context", job.sequence_length, "token", source))
         return job.sequence_length
     usual = PRETRAIN_SEQUENCE if job.method in PRETRAINING else FINETUNE_SEQUENCE
     chosen = min(usual, context) if context else usual

@@ -58,6 +58,9 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
      "decimal fraction"),
     ("unknown kind", edited("/items/0/job/kind", "trainin"), "validation-failed", "/items/0/job/kind", "training"),
     ("no kind", edited("/items/0/job", {**MODEL, "tokens": 1e9}), "validation-failed", "/items/0/job/kind", "kind"),
+    ("beyond the context", edited("/items/0/job", {**inference(), "model": {"ref": "llama3-8b"}, "traffic": {
+        "concurrency": 1, "input_tokens": {"mean": 16777216}, "output_tokens": {"mean": 500}}}), "validation-failed",
+     "/items/0/job/traffic/input_tokens", "130572"),
     ("unknown training stack", edited("/items/0/job/software", {"stack": "megatronn"}), "validation-failed",
      "/items/0/job/software/stack", "megatron"),
     ("unknown serving stack", edited("/items/0/job/software", {"stack": "vlm"}, inference()), "validation-failed",

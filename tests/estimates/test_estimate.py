@@ -161,3 +161,31 @@ def test_an_amount_below_half_a_cent_is_said_not_to_be_free(answer: Any) -> None
     assert zero
     for option in zero:
         assert "rounds_to_zero" in {a["code"] for a in option["advice"]}
+
+
+def test_sequences_beyond_the_published_context_are_an_assumption(answer: Any) -> None:
+    job = {**training(), "model": {"ref": "llama2-7b"}, "global_batch_sequences": 64}
+    supply = {"accelerators": ["h100-sxm5-80"], "accelerator_count": 64}
+    found = [
+        {
+            a["id"]
+            for a in answer(body({**job, "sequence_length": n}, supply=supply)).content["items"][0]["options"][0][
+                "assumptions"
+            ]
+        }
+        for n in (4096, 8192)
+    ]
+    assert ["sequence_beyond_context" in ids for ids in found] == [False, True]
+
+
+def test_an_unknown_context_is_said(answer: Any) -> None:
+    request = body(inference(model={"parameters": 1e10}), supply={"accelerators": ["h100-sxm5-80"]})
+    option = answer(request).content["items"][0]["options"][0]
+    assert "context" in {a["id"] for a in option["assumptions"]}
+
+
+def test_a_tiny_training_job_is_quoted(answer: Any) -> None:
+    for tokens in (1.0, 1.5, 1e3, 1e5):
+        job = {**training(tokens=tokens), "model": {"ref": "llama3-8b"}}
+        option = answer(body(job, supply={"accelerators": ["h100-sxm5-80"]})).content["items"][0]["options"][0]
+        assert option["performance"]["goodput"] > 0.99

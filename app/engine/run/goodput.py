@@ -33,6 +33,8 @@ class Goodput:
     mean_time_to_interruption_s : float [s]
     interval_s : float [s]
         Work between checkpoints.
+    final_save_s : float [s]
+        The save of the finished model, which every run needs, however short, with its share of setbacks.
     """
 
     wall_s: float
@@ -43,11 +45,13 @@ class Goodput:
     interruptions: float
     mean_time_to_interruption_s: float
     interval_s: float
+    final_save_s: float = 0.0
 
     @property
     def share(self) -> float:
-        """Goodput: work over wall time."""
-        return self.work_s / self.wall_s if self.wall_s > 0.0 else 1.0
+        """Goodput: work over the wall time until the finished model is saved; near 1 for a run too short to fail."""
+        running = self.wall_s - self.final_save_s
+        return self.work_s / running if running > 0.0 else 1.0
 
 
 def mean_time_to_interruption_s(
@@ -144,7 +148,8 @@ def goodput(
     -----
     Daly's complete model: ``M exp(R/M) (exp((t+d)/M) - 1) W/t``. Restart time per interruption is the part of ``R``
     before the next one, ``M (1 - exp(-R/M))``; the rest is work lost. Grows exponentially once ``t + d + R`` nears
-    ``M``: such a job is better split or given faster restarts.
+    ``M``: such a job is better split or given faster restarts. A run shorter than the interval is one segment: it
+    saves once, at its end.
 
     References
     ----------
@@ -163,6 +168,7 @@ def goodput(
             interruptions=0.0,
             mean_time_to_interruption_s=mean_time_s,
             interval_s=interval,
+            final_save_s=block_s if checkpoints > 0.0 else 0.0,
         )
     setback = restart_s + write_lag_s
     growth = math.expm1((interval + block_s) / mean_time_s) * math.exp(setback / mean_time_s)
@@ -177,6 +183,7 @@ def goodput(
         interruptions=wall / mean_time_s,
         mean_time_to_interruption_s=mean_time_s,
         interval_s=interval,
+        final_save_s=block_s * wall / (work_s + checkpoint),
     )
 
 

@@ -42,9 +42,9 @@ class RunOutcome:
         Split of ``duration_hours.p50``: ``productive``, ``data_stall``, ``checkpoint``, ``failure_lost``, ``restart``,
         ``evaluation``, ``reruns``, ``idle`` (parts of the fleet that wait for the last run); adds up to it.
     goodput : float
-        Productive share of one run's time.
+        Productive share of one run's time, the save of the finished model left out.
     accelerator_utilization : float
-        Share of one run's time the accelerators compute, lost work and evaluation included.
+        Share of the same time the accelerators compute, lost work and evaluation included.
     tokens_per_s : float [token/s]
         Of one run over its calendar time.
     interruptions : float
@@ -133,22 +133,27 @@ def run_training(
     scale = calendar_hours(1.0, campaign)
     hours = _split(middle, scale, conditions)
     parts = middle.parts
+    # a run that ends before its first checkpoint is due saves once; its storage has at least the time of one write
+    pinned = conditions.checkpointing.interval_s
+    ends_first = pinned is None or pinned > parts.interval_s
+    interval_s = max(parts.interval_s, checkpoint.write_s) if ends_first else parts.interval_s
+    running_s = parts.wall_s - parts.final_save_s
     busy_s = middle.productive_s + middle.evaluation_s + parts.lost_s
     return RunOutcome(
         duration_hours=Band(p10=band.p10 * scale, p50=band.p50 * scale, p90=band.p90 * scale),
         run_hours=band,
         hours=hours,
-        goodput=middle.productive_s / parts.wall_s,
-        accelerator_utilization=busy_s / parts.wall_s,
+        goodput=middle.productive_s / running_s,
+        accelerator_utilization=(busy_s - parts.lost_s) / running_s + parts.lost_s / parts.wall_s,
         tokens_per_s=workload.tokens / parts.wall_s,
         interruptions=parts.interruptions,
         mean_time_to_interruption_hours=middle.mean_time_s / SECONDS_PER_HOUR,
-        checkpoint_interval_s=parts.interval_s,
+        checkpoint_interval_s=interval_s,
         checkpoint_block_s=middle.block_s,
         checkpoint_write_s=checkpoint.write_s,
         checkpoint_read_s=checkpoint.read_s,
         checkpoint_bytes=checkpoint.bytes,
-        required_storage_write_bytes_per_s=checkpoint.bytes / parts.interval_s,
+        required_storage_write_bytes_per_s=checkpoint.bytes / interval_s,
         data=middle.stall,
         spare_nodes=spare_nodes(
             nodes_of(cluster) * campaign.concurrent_runs,

@@ -51,6 +51,17 @@ def test_without_failures_only_saving_costs() -> None:
     assert parts.interruptions == 0.0
 
 
+@given(st.floats(1e-5, 10.0), st.floats(0.0, 60.0))
+def test_a_short_run_is_one_segment_with_one_save(work: float, block: float) -> None:
+    mean_time = 1e7
+    interval = best_interval_s(block, mean_time, shortest_s=40.0)
+    assert interval >= 40.0
+    parts = goodput(work, interval_s=interval, block_s=block, restart_s=660.0, mean_time_s=mean_time)
+    assert parts.checkpoint_s == block
+    assert parts.wall_s == pytest.approx(work + block, rel=1e-3)
+    assert 0.999 < parts.share <= 1.0 + 1e-12
+
+
 def test_llama_3_mean_time() -> None:
     """419 interruptions in 54 days on 16,384 accelerators: one in 3.09 hours (reliability_facts.json)."""
     assert mean_time_to_interruption_s(16384, 2048, 419 / 54 / 16384) / 3600 == pytest.approx(3.09, abs=0.005)

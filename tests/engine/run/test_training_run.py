@@ -48,6 +48,19 @@ def test_hours_add_up_and_bands_are_ordered(
     assert 0.0 < outcome.goodput <= outcome.accelerator_utilization <= 1.0
 
 
+@settings(deadline=None)
+@given(st.floats(1.0, 1e7), st.integers(1, 512), st.booleans())
+def test_a_run_too_short_to_fail_saves_once_and_keeps_its_time(
+    tokens: float, accelerators: int, asynchronous: bool
+) -> None:
+    conditions = RunConditions(checkpointing=Checkpointing(asynchronous=asynchronous))
+    outcome = run(conditions, accelerators=accelerators, tokens=tokens)
+    assert outcome.goodput > 0.99
+    assert outcome.hours["checkpoint"] * 3600 == pytest.approx(outcome.checkpoint_block_s)
+    assert outcome.checkpoint_interval_s >= outcome.checkpoint_write_s
+    assert outcome.required_storage_write_bytes_per_s <= outcome.checkpoint_bytes / outcome.checkpoint_write_s * 1.001
+
+
 def test_productive_hours_times_rate_are_the_tokens() -> None:
     outcome = run(tokens=3e12, tokens_per_s=2e6)
     assert outcome.hours["productive"] * 3600 * 2e6 == pytest.approx(3e12)
