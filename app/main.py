@@ -17,7 +17,7 @@ from app.foundation.clock import Clock, SystemClock
 from app.foundation.database import Database
 from app.foundation.health import router as health_router
 from app.foundation.middleware import BodyMiddleware, TraceMiddleware
-from app.foundation.problem_handlers import install_problem_handlers
+from app.foundation.problem_handlers import PROBLEM_RESPONSES, DocumentedApi, install_problem_handlers
 from app.foundation.problems import Problem
 from app.foundation.query import refuse_unknown_parameters
 from app.foundation.settings import Settings
@@ -63,12 +63,13 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
             await worker.stop()
             database.close()
 
-    application = FastAPI(
+    application = DocumentedApi(
         title="gpuquote",
         version=__version__,
         summary="Quotes for LLM training and inference: what it costs, how long it takes, on what hardware.",
         lifespan=lifespan,
         dependencies=[Depends(refuse_unknown_parameters)],
+        responses=PROBLEM_RESPONSES,
         redirect_slashes=False,
         docs_url="/docs",
         redoc_url=None,

@@ -42,7 +42,8 @@ def save_price_book(
     """Insert a new book, or a new version of one."""
     version = 1
     if book_id is not None:
-        version = find_price_book(connection, tenant_id, book_id).version + 1
+        last = _newest(connection, tenant_id, book_id)
+        book_id, version = last.id, last.version + 1
     if pricebook_repository.name_taken(connection, tenant_id, name, book_id):
         raise errors.price_book_name_taken(name)
     book = PriceBook(
@@ -65,7 +66,7 @@ def withdraw_price_book(
     connection: Connection, tenant_id: str, book_id: str, *, now: datetime, actor: str
 ) -> PriceBook:
     """Insert a last version of a book that holds for nothing."""
-    last = find_price_book(connection, tenant_id, book_id)
+    last = _newest(connection, tenant_id, book_id)
     book = PriceBook(
         id=last.id,
         version=last.version + 1,
@@ -81,3 +82,8 @@ def withdraw_price_book(
     )
     pricebook_repository.insert_book(connection, tenant_id, book)
     return book
+
+
+def _newest(connection: Connection, tenant_id: str, book: str) -> PriceBook:
+    """The last version of the book that is meant, also where a name is given that it had before."""
+    return find_price_book(connection, tenant_id, find_price_book(connection, tenant_id, book).id)

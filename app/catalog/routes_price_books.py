@@ -14,6 +14,7 @@ from app.catalog.imports.staged import FileError
 from app.catalog.pricebooks import PriceBook, PriceRule
 from app.catalog.schemas import plain
 from app.foundation.database import Database
+from app.foundation.dates import DateText
 from app.pricing.money import parse_decimal
 
 router = APIRouter()
@@ -66,8 +67,8 @@ class BookBody(BaseModel):
 
     name: str = Field(min_length=1, max_length=128)
     currency: str
-    valid_from: date
-    valid_to: date | None = Field(default=None, description="First day the book no longer holds.")
+    valid_from: DateText
+    valid_to: DateText | None = Field(default=None, description="First day the book no longer holds.")
     priority: int = Field(default=0, ge=-1_000, le=1_000)
     rules: list[RuleBody] = Field(max_length=2_000)
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.catalog.offers import Availability, Offer, PriceRow
 from app.catalog.repository import RevisionInfo
 from app.catalog.resolve import Resolution, per_accelerator
+from app.foundation.dates import DateText
 
 Item = TypeVar("Item")
 
@@ -92,7 +93,7 @@ class AvailabilityBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    observed_on: date
+    observed_on: DateText
     status: Literal["available", "limited", "waitlist", "unavailable"]
     lead_time_days: int | None = Field(default=None, ge=0, le=1_500)
     source: str = Field(min_length=3, max_length=500)

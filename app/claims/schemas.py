@@ -1,6 +1,5 @@
 """Bodies of ``POST /v1/claims`` and ``POST /v1/comparisons`` (API contract B and C)."""
 
-from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -9,6 +8,7 @@ from pydantic_core import PydanticCustomError
 from app.estimates.fields import Count, Name, Number, Schema, Text
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job
 from app.estimates.schemas import Item, Supply, Terms
+from app.foundation.dates import DateText
 
 MOST_CLAIMS = 50
 MOST_SUPPLIES = 20
@@ -72,7 +72,7 @@ class ClaimsRequest(Schema):
     accelerator_count: AcceleratorCount | None = None
     claims: list[ClaimField] = Field(min_length=1, max_length=MOST_CLAIMS)
     terms: Terms = Terms()
-    as_of: date | None = None
+    as_of: DateText | None = None
     catalog_revision: Annotated[str, Field(max_length=80)] | Count | None = None
 
 
@@ -97,5 +97,5 @@ class ComparisonRequest(Schema):
     scaling: Literal["none", "coarse", "full"] = "coarse"
     largest_cluster: Annotated[Count, Field(ge=1, le=MOST_ACCELERATORS)] = 16_384
     terms: Terms = Terms()
-    as_of: date | None = None
+    as_of: DateText | None = None
     catalog_revision: Annotated[str, Field(max_length=80)] | Count | None = None

@@ -1,6 +1,5 @@
 """The body of ``POST /v1/estimates`` and ``POST /v1/quotes`` (API contract A): items, supply, terms."""
 
-from datetime import date
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -9,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from app.estimates.fields import Count, CurrencyCode, DecimalText, Fraction, Name, Number, Price, Schema, Share, Text
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job, TrainingJob
+from app.foundation.dates import DateText
 
 # 730 h is a month; ten years is longer than any job quoted here
 LONGEST_DEADLINE_HOURS = 87_600
@@ -156,7 +156,7 @@ class Terms(Schema):
     tax_region: Annotated[str, Field(pattern=r"^[A-Z]{2}(-[A-Z0-9]{1,3})?$")] | None = None
     contingency: Share = Field(default="0", validate_default=True)
     rounding_policy: Literal["line_half_up/tax_by_rate", "line_half_up/tax_per_line"] = "line_half_up/tax_by_rate"
-    valid_through: date | None = None
+    valid_through: DateText | None = None
     timezone: Annotated[Name, AfterValidator(_known_zone)] = "UTC"
 
 
@@ -167,7 +167,7 @@ class EstimateRequest(Schema):
     customer: Customer | None = None
     items: list[Item] = Field(min_length=1, max_length=MOST_ITEMS)
     terms: Terms = Terms()
-    as_of: date | None = None
+    as_of: DateText | None = None
     catalog_revision: Annotated[str, Field(max_length=80)] | Count | None = None
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.foundation.problem_catalogue import CATALOGUE
-from app.foundation.problems import FieldError, Problem, pointer, problem_response
+from app.foundation.problems import MEDIA_TYPE, FieldError, Problem, pointer, problem_response
 
 _SLUG_BY_STATUS = {
     400: "malformed-json",
@@ -27,6 +27,48 @@ _SLUG_BY_STATUS = {
 MAX_FIELD_ERRORS = 50
 # the field that says which kind of object it is: absent or unknown, it is what has to be corrected
 UNION_TAG_ERRORS = ("union_tag_invalid", "union_tag_not_found")
+
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "slug", "title", "status", "detail", "instance", "trace_id"],
+    "properties": {
+        "type": {"type": "string"},
+        "slug": {"type": "string", "enum": sorted(CATALOGUE)},
+        "title": {"type": "string", "description": "In the language asked for: en or zh-CN."},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "instance": {"type": "string"},
+        "trace_id": {"type": ["string", "null"]},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": {
+                    "pointer": {"type": "string"},
+                    "parameter": {"type": "string"},
+                    "code": {"type": "string"},
+                    "message": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+_CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+# What every operation may answer beside its own: one shape for every refusal (RFC 9457).
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "Refused; see slug", "content": _CONTENT},
+    "5XX": {"description": "Our fault, or too busy", "content": _CONTENT},
+}
+
+
+class DocumentedApi(FastAPI):
+    """An application whose API document holds the shape of problems once."""
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        document.setdefault("components", {}).setdefault("schemas", {}).setdefault("Problem", PROBLEM_SCHEMA)
+        return document
 
 
 class RenderedAnswer(Exception):
@@ -78,10 +120,28 @@ def http_problem(request: Request, error: HTTPException) -> Problem:
     if slug == "not-found":
         detail = f"There is nothing at {request.url.path}. The paths are listed in /openapi.json."
     elif slug == "method-not-allowed":
+        headers["Allow"] = _methods(request) or headers.get("Allow", "")
         detail = f"{request.method} is not possible here. Use one of: {headers.get('Allow', 'see /openapi.json')}."
     else:
         detail = str(error.detail) or HTTPStatus(error.status_code).phrase
     return Problem(slug, detail, status=error.status_code, headers=headers)
+
+
+def _methods(request: Request) -> str:
+    """All methods of the path; the framework names only those of the first route that has it."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    asked = request.url.path.split("/")
+    # A path written out stands before one with a parameter in its place.
+    fitting = [asked] if request.url.path in paths else [t.split("/") for t in paths if _fits(t.split("/"), asked)]
+    names = {method.upper() for template in fitting for method in paths["/".join(template)]}
+    return ", ".join(sorted(names))
+
+
+def _fits(template: list[str], asked: list[str]) -> bool:
+    same_length = len(template) == len(asked)
+    return same_length and all(
+        part.startswith("{") or part == given for part, given in zip(template, asked, strict=True)
+    )
 
 
 def validation_problem(error: RequestValidationError) -> Problem:

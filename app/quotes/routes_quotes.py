@@ -11,6 +11,7 @@ from app.access import audit
 from app.access.dependencies import idempotent, require_scopes
 from app.access.principal import Principal
 from app.foundation.conditional import answer_not_modified, require_if_match
+from app.foundation.dates import InstantText
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import PageRequest, page_body, page_request
 from app.quotes import service
@@ -69,7 +70,7 @@ async def list_quotes(
     number: Annotated[str | None, Query(max_length=35)] = None,
     external_ref: Annotated[str | None, Query(max_length=128)] = None,
     owner: Annotated[str | None, Query(max_length=128)] = None,
-    updated_since: Annotated[datetime | None, Query(description="RFC 3339 with a zone.")] = None,
+    updated_since: Annotated[InstantText | None, Query(description="RFC 3339 with a zone.")] = None,
 ) -> Response:
     """Give headers without content; a quote past its end is listed as expired."""
     filters = service.Filters(

@@ -1,12 +1,12 @@
 """What clients send about quotes. Answers are documents (see ``views``): content is stored and hashed as it is."""
 
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
 from app.estimates.fields import Count, Name, Schema, Text
 from app.estimates.schemas import EstimateRequest
+from app.foundation.dates import DateText
 
 MOST_TAGS = 50
 MOST_COMPARED = 20
@@ -85,7 +85,7 @@ class Approve(WithReason):
 class Issue(WithReason):
     """The offer's period; what is left out stays as drafted."""
 
-    valid_through: date | None = None
+    valid_through: DateText | None = None
     timezone: Name | None = None
 
 
