@@ -52,7 +52,7 @@ def service(tmp_path: Path) -> Iterator[str]:
         log.close()
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 def test_no_answer_is_unexplained(service: str, tmp_path: Path) -> None:
     command = [
         str(Path(sys.executable).with_name("schemathesis")),

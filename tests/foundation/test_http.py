@@ -104,7 +104,7 @@ def test_a_body_that_is_not_strict_json_is_refused_with_its_offset(probe: TestCl
     [
         ({"animals": [{"kind": "cat", "lives": 10}]}, "validation-failed", "/animals/0/lives"),
         ({"animals": [{"kind": "cat"}]}, "validation-failed", "/animals/0/lives"),
-        ({"animals": [{"kind": "fish"}]}, "validation-failed", "/animals/0"),
+        ({"animals": [{"kind": "fish"}]}, "validation-failed", "/animals/0/kind"),
         ({"animals": [{"kind": "dog", "price": 1.5}]}, "money-not-string", "/animals/0/price"),
         ({"animals": [], "a/b~c": 1}, "validation-failed", "/a~1b~0c"),
         ({}, "validation-failed", "/animals"),
