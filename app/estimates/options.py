@@ -18,6 +18,7 @@ from app.estimates.schemas import Item
 from app.estimates.serving_costs import CommittedBase
 from app.estimates.supply import Selection
 from app.estimates.terms import PricedTerms
+from app.pricing.money import CONTEXT
 from app.pricing.outcome import Unpriced
 
 # Options priced in full before the last cut; the coarse key leaves out storage, egress and contingency only.
@@ -182,16 +183,24 @@ def _affordable(standing: Standing, item: Item, terms: PricedTerms) -> bool:
 
 
 def _within_budget(choices: Sequence[Choice], item: Item, terms: PricedTerms) -> list[Choice]:
-    """Drop what is over the budget by its coarse price already, which is a lower bound but for discounts."""
-    if item.constraints.budget is None or terms.discount > 0 or terms.markup < 0:
+    """Drop what is over the budget by its coarse price in the terms already: the exact bill only adds to it."""
+    if item.constraints.budget is None:
         return list(choices)
-    return [c for c in choices if _affordable(c.standing, item, terms)]
+    return [c for c in choices if _affordable(_in_terms(c.standing, terms), item, terms)]
+
+
+def _in_terms(standing: Standing, terms: PricedTerms) -> Standing:
+    """The standing with discount, markup and contingency in its coarse price, as every line of the bill has them."""
+    if standing.net is None:
+        return standing
+    sold = CONTEXT.multiply(1 - terms.discount, 1 + terms.markup)
+    return replace(standing, net=CONTEXT.multiply(standing.net, CONTEXT.multiply(sold, 1 + terms.contingency)))
 
 
 def _over_budget(
     choices: Sequence[Choice], item: Item, terms: PricedTerms, at: str, exact: Sequence[Standing] | None = None
 ) -> Exception:
-    nets = [s.net for s in (exact or [c.standing for c in choices]) if s.net is not None]
+    nets = [s.net for s in (exact or [_in_terms(c.standing, terms) for c in choices]) if s.net is not None]
     cheapest = terms.settled(min(nets))
     budget = item.constraints.budget
     assert budget is not None

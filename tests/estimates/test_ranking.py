@@ -113,3 +113,11 @@ def test_objective_time_finds_larger_fleets_within_the_budget(answer: Answer) ->
     kept = item_of(answer, pretraining(1e11), supply=H100, objective="time", constraints=limit)["options"][0]
     assert float(kept["cost"]["totals"]["net"]["amount"]) <= 5500
     assert kept["configuration"]["accelerators"] < fast["configuration"]["accelerators"]
+
+
+@pytest.mark.parametrize("terms", [{"discount": "0.1"}, {"markup": "0.2"}, {"markup": "0.2", "contingency": "0.05"}])
+def test_the_budget_is_kept_in_the_terms_of_the_offer(answer: Answer, terms: dict[str, str]) -> None:
+    limit = {"budget": {"amount": "6200", "currency": "USD"}}
+    item = {"job": pretraining(1e11), "supply": H100, "objective": "time", "constraints": limit}
+    options = answer({"items": [item], "terms": terms}).content["items"][0]["options"]
+    assert all(float(option["cost"]["totals"]["net"]["amount"]) <= 6200 for option in options)
