@@ -9,6 +9,7 @@ from fastapi import Depends, Query, Request, Response
 
 from app.access.dependencies import require_scopes
 from app.catalog import errors, service
+from app.catalog.days import check_day
 from app.catalog.schemas import Page
 from app.catalog.snapshot import Snapshot
 from app.foundation.conditional import answer_not_modified, strong_etag
@@ -17,9 +18,6 @@ from app.foundation.pagination import PageRequest, page_request
 
 T = TypeVar("T")
 View = TypeVar("View")
-
-# A year outside this range is a typing error, and PostgreSQL and Python disagree about years past 9999.
-EARLIEST, LATEST = date(2000, 1, 1), date(2100, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +36,7 @@ def _day(text: str | None, today: date) -> date:
         day = date.fromisoformat(text)
     except ValueError:
         raise errors.invalid_parameter("as_of", f"as_of {text[:40]!r} is not a date; write YYYY-MM-DD.") from None
-    if not EARLIEST <= day <= LATEST:
-        raise errors.invalid_parameter("as_of", f"as_of {text} must lie between {EARLIEST} and {LATEST}.")
-    return day
+    return check_day(day, today, parameter="as_of")
 
 
 async def asked(

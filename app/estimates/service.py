@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection
 
 from app.catalog import service as catalog
+from app.catalog.days import check_day
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.engine.version import ENGINE_VERSION
@@ -48,8 +49,6 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "1"
-# A caller ahead of UTC may already be in tomorrow.
-TIME_ZONES = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,14 +166,7 @@ def with_tenant_defaults(request: EstimateRequest, default_currency: str) -> Est
 
 def price_day(request: EstimateRequest, today: date) -> date:
     """The day whose prices apply; prices of later days are not known."""
-    as_of = request.as_of or today
-    if as_of > today + TIME_ZONES:
-        raise Problem(
-            "as-of-out-of-range",
-            f"as_of {as_of} lies in the future; prices are known up to {today}. Leave it out for today's prices.",
-            nearest={"/as_of": today.isoformat()},
-        )
-    return as_of
+    return check_day(request.as_of or today, today, pointer="/as_of")
 
 
 def _check_carbon(item: Item, at: str) -> None:

@@ -156,7 +156,7 @@ class _Search:
         return runs, refusal
 
     def _at(self, hardware: Hardware, fleet: int, markets: tuple[str, ...]) -> list[Found] | Infeasible:
-        """Runs on a fleet of one size, with as many at a time, up to what was asked for, as finish first."""
+        """Runs on a fleet of one size, with as many at a time as was asked for; fewer only where those do not fit."""
         refusal = self._hopeless(hardware, fleet)
         if refusal is not None:
             return refusal
@@ -171,8 +171,10 @@ class _Search:
                 found = self._run(hardware, fleet, each, runs_at_once, result, market)
                 if isinstance(found, Infeasible):
                     refusal = found
-                elif market not in best or _hours(found) < _hours(best[market]):
-                    best[market] = found
+                else:
+                    best.setdefault(market, found)
+            if len(best) == len(markets):
+                break
         if best:
             return list(best.values())
         assert refusal is not None

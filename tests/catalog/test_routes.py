@@ -113,7 +113,8 @@ def test_a_known_tag_answers_not_modified_until_day_or_filter_differ(api):
     [
         ("offers", {"as_of": "2025-13-01"}, 422, "validation-failed"),
         ("offers", {"as_of": "yesterday"}, 422, "validation-failed"),
-        ("offers", {"as_of": "0001-01-01"}, 422, "validation-failed"),
+        ("offers", {"as_of": "0001-01-01"}, 422, "as-of-out-of-range"),
+        ("offers", {"as_of": "2090-01-01"}, 422, "as-of-out-of-range"),
         ("offers", {"purchase_model": "leased"}, 422, "validation-failed"),
         ("offers", {"catalog_revision": "99"}, 422, "unknown-catalog-revision"),
         ("offers", {"catalog_revision": "cat_nothing"}, 422, "unknown-catalog-revision"),

@@ -61,6 +61,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("beyond the context", edited("/items/0/job", {**inference(), "model": {"ref": "llama3-8b"}, "traffic": {
         "concurrency": 1, "input_tokens": {"mean": 16777216}, "output_tokens": {"mean": 500}}}), "validation-failed",
      "/items/0/job/traffic/input_tokens", "130572"),
+    ("a day before the catalog", edited("/as_of", "1999-12-31"), "as-of-out-of-range", "/as_of", "2000-01-01"),
+    ("a day to come", edited("/as_of", "2027-05-01"), "as-of-out-of-range", "/as_of", "2026-11-30"),
     ("unknown training stack", edited("/items/0/job/software", {"stack": "megatronn"}), "validation-failed",
      "/items/0/job/software/stack", "megatron"),
     ("unknown serving stack", edited("/items/0/job/software", {"stack": "vlm"}, inference()), "validation-failed",

@@ -189,3 +189,13 @@ def test_a_tiny_training_job_is_quoted(answer: Any) -> None:
         job = {**training(tokens=tokens), "model": {"ref": "llama3-8b"}}
         option = answer(body(job, supply={"accelerators": ["h100-sxm5-80"]})).content["items"][0]["options"][0]
         assert option["performance"]["goodput"] > 0.99
+
+
+def test_runs_at_a_time_are_what_was_asked(answer: Any) -> None:
+    campaign = {"full_runs": 2, "partial_runs": 5, "concurrent_runs": 2}
+    job = {**training(tokens=1e10), "model": {"ref": "llama3-8b"}, "campaign": campaign}
+    supply = {"accelerators": ["h100-sxm5-80"], "accelerator_count": 16}
+    found = answer(body(job, supply=supply))
+    runs = found.engine_outputs["items"][0]["runs"]
+    assert {run["concurrent_runs"] for run in runs} == {2}
+    assert {run["accelerators_per_run"] for run in runs} == {8}
