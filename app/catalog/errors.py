@@ -7,14 +7,22 @@ from app.catalog.snapshot import Snapshot
 from app.foundation.problems import FieldError, NotFound, Problem
 
 
-def unknown_revision(asked: object, newest: int) -> Problem:
-    """Refuse a catalog revision that was never published."""
+def unknown_revision(asked: object, newest: int, pointer: str | None = None) -> Problem:
+    """Refuse a catalog revision that was never published; ``pointer`` is where a body names it."""
+    parameter = "catalog_revision" if pointer is None else None
     return Problem(
         "unknown-catalog-revision",
-        f"There is no catalog revision {asked}. The newest is {newest}; GET /v1/catalog/revisions lists all.",
-        errors=[FieldError(code="unknown_revision", message="was never published", parameter="catalog_revision")],
+        f"There is no catalog revision {str(asked)[:80]}. The newest is {newest}; GET /v1/catalog/revisions lists all.",
+        errors=[
+            FieldError(code="unknown_revision", message="was never published", pointer=pointer, parameter=parameter)
+        ],
         newest=newest,
     )
+
+
+def no_revision() -> Problem:
+    """Refuse the address of a catalog revision that was never published."""
+    return NotFound("catalog revision")
 
 
 def empty_catalog() -> Problem:
@@ -57,6 +65,11 @@ def no_rate(snapshot: Snapshot, base: str, quote: str, on: date) -> Problem:
     return Problem(
         "fx-unavailable",
         f"No rate from {base} to {quote} on {on}: {reason}. Import a rate file that has it, or ask for another day.",
+        errors=[
+            FieldError(code="no_rate", message=reason, parameter=name)
+            for name, code in (("base", base), ("quote", quote))
+            if code in absent or not absent
+        ],
         known=list(known),
     )
 
@@ -64,6 +77,14 @@ def no_rate(snapshot: Snapshot, base: str, quote: str, on: date) -> Problem:
 def unknown_fact_kind(kind: str, known: list[str]) -> Problem:
     """Refuse a kind of fact the catalog does not keep."""
     return Problem("not-found", f"There are no facts of kind {kind[:40]!r}. Known kinds: {', '.join(known)}.")
+
+
+def unknown_accelerator_filter(accelerator_id: str, nearest: list[str]) -> Problem:
+    """Refuse to filter by an accelerator id that the catalog does not hold: an empty list would say "not offered"."""
+    hint = f" Did you mean {', '.join(nearest)}?" if nearest else " GET /v1/catalog/accelerators lists them."
+    message = f"No accelerator has the id {accelerator_id[:80]!r}.{hint}"
+    error = FieldError(code="unknown_accelerator", message=message, parameter="accelerator")
+    return Problem("validation-failed", message, errors=[error], nearest={"accelerator": nearest})
 
 
 def unknown_accelerator(accelerator_id: str, nearest: list[str]) -> Problem:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Response
@@ -16,6 +17,7 @@ from app.catalog.routes_price_books import router as price_books_router
 from app.catalog.routes_revisions import router as revisions_router
 from app.catalog.schemas import FxView, OfferPage, OfferView, Page, PriceView, RegionView, offer_view, plain, price_view
 from app.catalog.service import effective_minima, find_accelerator
+from app.catalog.snapshot import Snapshot
 from app.engine.transformer import FeedForward, Mixer
 
 router = APIRouter(tags=["catalog"])
@@ -87,6 +89,7 @@ async def list_nodes(
 ) -> Page[dict[str, Any]]:
     """List cloud instance types, and the servers and racks one can buy (``kind`` server, rack, supernode)."""
     snapshot = asked.snapshot
+    _check_accelerator(snapshot, accelerator)
     shapes = [
         (shape.id, {"kind": "cloud", **record_view(shape)})
         for shape in snapshot.node_shapes.values()
@@ -137,6 +140,7 @@ async def list_offers(
 ) -> OfferPage:
     """List offers, each with its price on the day or the outcome that stands in its place."""
     snapshot = asked.snapshot
+    _check_accelerator(snapshot, accelerator)
     model, term = _purchase(purchase_model, term_months)
     filters = _Filters(provider, instance_type, accelerator, region, model)
     found = snapshot.find_offers(
@@ -167,6 +171,13 @@ async def list_offers(
         )
         missing = {"outcome": why.outcome.value, "message": why.message}
     return OfferPage(**shown.model_dump(), as_of=asked.as_of, missing=missing)
+
+
+def _check_accelerator(snapshot: Snapshot, accelerator_id: str | None) -> None:
+    if accelerator_id is not None and accelerator_id not in snapshot.accelerators:
+        raise errors.unknown_accelerator_filter(
+            accelerator_id, get_close_matches(accelerator_id, snapshot.accelerators, n=3, cutoff=0.4)
+        )
 
 
 def _purchase(name: str | None, term_months: int | None) -> tuple[str | None, int | None]:

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import Connection
 
 from app.access.dependencies import require_scopes
-from app.catalog import service
+from app.catalog import errors, service
 from app.catalog.changes import RevisionDiff, diff_snapshots
 from app.catalog.reading import PageAsked
 from app.catalog.repository import RevisionInfo
@@ -48,7 +49,7 @@ async def get_revision(revision: str, request: Request, principal: Reader) -> Re
     """Show one revision by id or number."""
     del principal
     database: Database = request.app.state.database
-    found: RevisionInfo = await database.read(lambda connection: service.find_revision(connection, revision))
+    found = await database.read(lambda connection: _named(connection, revision))
     return revision_view(found)
 
 
@@ -57,6 +58,14 @@ async def diff_revisions(older: str, newer: str, request: Request, principal: Re
     """Show what the newer revision believes that the older did not, prices first."""
     del principal
     database: Database = request.app.state.database
-    before = await database.read(lambda connection: service.snapshot(connection, older))
-    after = await database.read(lambda connection: service.snapshot(connection, newer))
+    before = await database.read(lambda connection: service.snapshot(connection, _named(connection, older).id))
+    after = await database.read(lambda connection: service.snapshot(connection, _named(connection, newer).id))
     return diff_snapshots(before, after)
+
+
+def _named(connection: Connection, revision: str) -> RevisionInfo:
+    """Find the revision an address names."""
+    found = service.find_revision(connection, revision)
+    if found is None:
+        raise errors.no_revision()
+    return found

@@ -51,6 +51,8 @@ __all__ = [
 
 # Snapshots kept in the process: the current one, and the few that open quotes are pinned to.
 CACHED_SNAPSHOTS = 6
+# the largest number that the column holds: a signed 32-bit integer
+MOST_REVISIONS = 2**31 - 1
 
 _cache: "OrderedDict[tuple[str, datetime], Snapshot]" = OrderedDict()
 _lock = threading.Lock()
@@ -69,25 +71,24 @@ def current_snapshot(connection: Connection) -> Snapshot:
     return _snapshot_of(connection, current_revision(connection))
 
 
-def snapshot(connection: Connection, revision: int | str | None = None) -> Snapshot:
-    """Give a revision by number or public id; None = the newest."""
-    return _snapshot_of(connection, find_revision(connection, revision))
-
-
-def find_revision(connection: Connection, revision: int | str | None) -> RevisionInfo:
-    """Find a revision by number or public id, None = the newest, or refuse."""
+def snapshot(connection: Connection, revision: int | str | None = None, *, pointer: str | None = None) -> Snapshot:
+    """Give a revision by number or public id, None = the newest; ``pointer`` is where a body names it."""
     if revision is None:
-        return current_revision(connection)
+        return current_snapshot(connection)
+    found = find_revision(connection, revision)
+    if found is None:
+        raise errors.unknown_revision(revision, current_revision(connection).number, pointer)
+    return _snapshot_of(connection, found)
+
+
+def find_revision(connection: Connection, revision: int | str) -> RevisionInfo | None:
+    """Find a revision by number or public id."""
     if isinstance(revision, str) and revision.isascii() and revision.isdigit() and len(revision) < 10:
         revision = int(revision)
-    found = (
-        repository.find_revision(connection, revision)
-        if isinstance(revision, int)
-        else repository.find_revision_by_id(connection, revision)
-    )
-    if found is None:
-        raise errors.unknown_revision(revision, current_revision(connection).number)
-    return found
+    if isinstance(revision, str):
+        return repository.find_revision_by_id(connection, revision)
+    # Neither database takes a number that its column cannot hold, so nothing can be there.
+    return repository.find_revision(connection, revision) if 0 < revision <= MOST_REVISIONS else None
 
 
 def _snapshot_of(connection: Connection, revision: RevisionInfo) -> Snapshot:

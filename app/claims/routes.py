@@ -69,7 +69,7 @@ async def _look_up(
 
     def read(connection: Connection) -> tuple[Snapshot, PriceBook | None]:
         book = estimates.price_book_of(connection, principal.tenant_id, plain)
-        return catalog.snapshot(connection, body.catalog_revision), book
+        return catalog.snapshot(connection, body.catalog_revision, pointer="/catalog_revision"), book
 
     found: tuple[Snapshot, PriceBook | None] = await request.app.state.database.read(read, tenant=principal.tenant_id)
     return terms, *found

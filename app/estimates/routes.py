@@ -64,7 +64,7 @@ async def _look_up(request: Request, asked: EstimateRequest, tenant: str) -> tup
 
     def read(connection: Connection) -> tuple[Snapshot, PriceBook | None]:
         book = service.price_book_of(connection, tenant, asked)
-        return catalog.snapshot(connection, asked.catalog_revision), book
+        return catalog.snapshot(connection, asked.catalog_revision, pointer="/catalog_revision"), book
 
     found: tuple[Snapshot, PriceBook | None] = await request.app.state.database.read(read, tenant=tenant)
     return found

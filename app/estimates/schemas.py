@@ -173,8 +173,13 @@ class EstimateRequest(Schema):
     @model_validator(mode="after")
     def _distinct_items(self) -> "EstimateRequest":
         ids = [item.id for item in self.items]
-        if len(set(ids)) != len(ids):
-            raise PydanticCustomError("duplicate_id", "item ids are distinct; give each item its own id", {})
+        for n, item_id in enumerate(ids):
+            if item_id in ids[:n]:
+                raise PydanticCustomError(
+                    "duplicate_id",
+                    "item ids are distinct, and {id} is used twice; give each item its own id",
+                    {"id": item_id, "path": ("items", n, "id")},
+                )
         return self
 
 

@@ -10,7 +10,7 @@ from app.catalog.rates import FX_MAX_AGE_DAYS
 from app.catalog.snapshot import Snapshot
 from app.estimates.errors import refused_field
 from app.estimates.schemas import Terms
-from app.foundation.problems import Problem
+from app.foundation.problems import FieldError, Problem
 from app.pricing.line_items import STANDARD_TAX
 from app.pricing.money import Money
 from app.pricing.rates import Conversion
@@ -77,6 +77,9 @@ class PricedTerms:
             "fx-unavailable",
             f"The catalog has no exchange rate {currency}/{self.currency} on or before {self.as_of}. "
             f"Ask for {currency}, or for one of {', '.join(self.snapshot.fx.currencies())}.",
+            errors=[
+                FieldError(code="no_rate", message=f"no rate from {currency} to it", pointer="/terms/currency"),
+            ],
             pair=f"{currency}/{self.currency}",
         )
 

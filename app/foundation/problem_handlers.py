@@ -168,6 +168,8 @@ def validation_problem(error: RequestValidationError) -> Problem:
 
 def _field_error(row: Any, body: Any) -> FieldError:
     place, *path = row["loc"]
+    # A validator of the whole body may say which field it is about.
+    path += (row.get("ctx") or {}).get("path", ())
     message = str(row["msg"]).removeprefix("Value error, ").rstrip(".")
     if row["type"] == "extra_forbidden":
         message = "this field is not known here"

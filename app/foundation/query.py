@@ -41,6 +41,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
     given = list(dict.fromkeys(request.query_params.keys()))
     unknown = [name for name in given if name not in known]
     if not unknown:
+        _refuse_repeated([name for name, _ in request.query_params.multi_items()])
         return
     guesses = [guess for name in unknown for guess in get_close_matches(name, known, n=1)]
     hint = f" Did you mean {', '.join(guesses)}?" if guesses else ""
@@ -51,3 +52,18 @@ async def refuse_unknown_parameters(request: Request) -> None:
         names=unknown,
         errors=[FieldError(code="unknown_parameter", message="not known here", parameter=name) for name in unknown],
     )
+
+
+def _refuse_repeated(names: list[str]) -> None:
+    """No parameter here is a list: of two values one would be dropped in silence."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise Problem(
+            "unknown-parameter",
+            f"A query parameter is given more than once: {', '.join(repeated)[:200]}. Send each once.",
+            status=400,
+            names=repeated,
+            errors=[
+                FieldError(code="repeated_parameter", message="given more than once", parameter=n) for n in repeated
+            ],
+        )

@@ -45,7 +45,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(token: str) -> NoReturn:
-    _refuse(f"{token} is not a JSON number")
+    _refuse(f"{token} is not a JSON number (RFC 8259), write null or a finite number in its place")
 
 
 def malformed(reason: str, offset: int) -> Problem:

@@ -121,7 +121,8 @@ def calculator_for(
     request = EstimateRequest.model_validate(spec)
     version = None if price_book_version is None else int(price_book_version.rpartition("@v")[2])
     book = estimates.price_book_of(connection, tenant_id, request, version)
-    return Calculator(snapshot=catalog.snapshot(connection, catalog_revision or request.catalog_revision), book=book)
+    revision = catalog_revision or request.catalog_revision
+    return Calculator(snapshot=catalog.snapshot(connection, revision, pointer="/catalog_revision"), book=book)
 
 
 def _on_day(spec: Mapping[str, Any], as_of: date) -> EstimateRequest:

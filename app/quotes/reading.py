@@ -135,6 +135,6 @@ def with_zone(moment: datetime | None) -> datetime | None:
         pass
     raise Problem(
         "validation-failed",
-        "updated_since needs a zone, for example 2026-12-01T00:00:00Z.",
+        "updated_since needs a zone and a year between 1 and 9999 in UTC, for example 2026-12-01T00:00:00Z.",
         errors=[FieldError(code="timezone_aware", message="a time with a zone", parameter="updated_since")],
     )

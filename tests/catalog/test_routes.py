@@ -122,12 +122,26 @@ def test_a_known_tag_answers_not_modified_until_day_or_filter_differ(api):
         ("offers/ofr_nothing", {}, 404, "not-found"),
         ("facts/horoscopes", {}, 404, "not-found"),
         ("fx", {"base": "USD", "quote": "KWD"}, 422, "fx-unavailable"),
-        ("revisions/7", {}, 422, "unknown-catalog-revision"),
+        ("revisions/7", {}, 404, "not-found"),
+        ("revisions/99999999999999999999", {}, 404, "not-found"),
+        ("revisions/1/diff/3000000000", {}, 404, "not-found"),
+        ("offers", {"catalog_revision": "3000000000"}, 422, "unknown-catalog-revision"),
+        ("offers", {"accelerator": "h100-sxm5-8"}, 422, "validation-failed"),
+        ("nodes", {"accelerator": "nope"}, 422, "validation-failed"),
+        ("offers", {"limit": ["1", "2"]}, 400, "unknown-parameter"),
     ],
 )
 def test_a_wrong_question_gets_a_clear_refusal(api, path, params, status, slug):
     answer = api.get(f"/v1/catalog/{path}", params=params)
     assert (answer.status_code, answer.json()["slug"]) == (status, slug)
+    if status in (400, 422):
+        assert answer.json()["errors"][0]["parameter"] in params
+
+
+def test_an_unknown_accelerator_comes_with_the_nearest(api):
+    answer = api.get("/v1/catalog/offers", params={"accelerator": "h100-sxm5-8"}).json()
+    assert "h100-sxm5-80" in answer["nearest"]["accelerator"]
+    assert "h100-sxm5-80" in answer["detail"]
 
 
 @pytest.mark.parametrize(

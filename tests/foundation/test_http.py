@@ -142,6 +142,23 @@ def test_frameworks_own_errors_are_problems_too(probe: TestClient) -> None:
     assert too_large.json()["limit"] == 2_000_000
 
 
+def test_a_wrong_method_is_told_every_method_of_the_path(probe: TestClient) -> None:
+    assert probe.delete("/v1/quotes").headers["allow"] == "GET, POST"
+    assert probe.put("/v1/quotes/quo_1").headers["allow"] == "GET, PATCH"
+    assert "GET, POST" in probe.delete("/v1/quotes").json()["detail"]
+
+
+def test_a_repeated_parameter_is_refused(probe: TestClient) -> None:
+    answer = probe.get("/probe/list?limit=1&limit=2")
+    assert (answer.status_code, answer.json()["names"]) == (400, ["limit"])
+
+
+def test_infinity_is_refused_with_what_to_write(probe: TestClient) -> None:
+    answer = probe.post("/probe/zoo", content=b'{"time_step_limit": [0.0, Infinity]}', headers=JSON)
+    assert answer.json()["offset"] == 26
+    assert "write null" in answer.json()["detail"]
+
+
 def test_titles_follow_accept_language(probe: TestClient) -> None:
     chinese = probe.get("/nowhere", headers={"Accept-Language": "fr, zh-Hans-CN;q=0.9, en;q=0.5"})
     english = probe.get("/nowhere", headers={"Accept-Language": "en, zh;q=0.9"})

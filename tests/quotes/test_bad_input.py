@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.access.principal import LOOPBACK_TENANT
-from tests.quotes.conftest import Caller, Desk
+from tests.quotes.conftest import Caller, Desk, job
 
 HUGE = "9" * 40
 
@@ -47,6 +47,7 @@ def test_a_hostile_address_is_a_clear_refusal(client: TestClient, desk: Desk, me
         ("revisions", {"changes": {"items": []}}),
         ("revisions", {"changes": {"colour": "red"}}),
         ("reprice", {"from": 2}),
+        ("revisions", {"from": 3_000_000_000}),
     ],
 )
 def test_a_new_revision_from_nonsense_is_refused(
@@ -57,6 +58,21 @@ def test_a_new_revision_from_nonsense_is_refused(
     assert (answer.status_code, answer.json()["slug"]) == (422, "validation-failed"), answer.text
     assert answer.json()["errors"][0]["pointer"]
     assert len(client.get(f"/v1/quotes/{quote_id}/revisions").json()["items"]) == 1
+
+
+@pytest.mark.parametrize("number", [10**20, 3_000_000_000, 99, -1])
+def test_a_catalog_revision_that_no_database_holds_is_unknown(client: TestClient, desk: Desk, number: int) -> None:
+    quote_id = desk.create()["id"]
+    asked = {"catalog_revision": number}
+    tag = {"If-Match": "*"}
+    answers = [
+        client.post("/v1/quotes", json=job(**asked)),
+        client.patch(f"/v1/quotes/{quote_id}/revisions/1", json=asked, headers=tag),
+        client.post(f"/v1/quotes/{quote_id}/revisions", json={"changes": asked}),
+    ]
+    assert [answer.status_code for answer in answers] == [422] * 3
+    assert {answer.json()["slug"] for answer in answers} == {"unknown-catalog-revision"}
+    assert answers[0].json()["errors"][0]["pointer"] == "/catalog_revision"
 
 
 def test_a_patch_is_an_object(client: TestClient, desk: Desk) -> None:
