@@ -144,8 +144,8 @@ def _campaign(item: Item, run: Run) -> list[dict[str, Any]]:
     asked = item.job.campaign.concurrent_runs if item.job.kind == "training" else 1
     if run["concurrent_runs"] < asked:
         message = (
-            f"{asked} runs at a time were asked for; the fleet holds {run['concurrent_runs']} at a time, each on "
-            f"{run['accelerators_per_run']} accelerators: more do not fit, or the campaign has no more runs."
+            f"Up to {asked} runs at a time were asked for; the campaign ends first with {run['concurrent_runs']} at a "
+            f"time, each on {run['accelerators_per_run']} accelerators."
         )
         numbers = {"asked": asked, "concurrent_runs": run["concurrent_runs"]}
         rows.append(_advice("concurrency_reduced", "info", message, numbers))

@@ -156,7 +156,7 @@ class _Search:
         return runs, refusal
 
     def _at(self, hardware: Hardware, fleet: int, markets: tuple[str, ...]) -> list[Found] | Infeasible:
-        """Runs on a fleet of one size, with as many at a time as was asked for; fewer only where those do not fit."""
+        """Runs on a fleet of one size, with as many at a time, up to what was asked for, as finish first."""
         refusal = self._hopeless(hardware, fleet)
         if refusal is not None:
             return refusal
@@ -171,10 +171,8 @@ class _Search:
                 found = self._run(hardware, fleet, each, runs_at_once, result, market)
                 if isinstance(found, Infeasible):
                     refusal = found
-                else:
-                    best.setdefault(market, found)
-            if len(best) == len(markets):
-                break
+                elif market not in best or _hours(found) < _hours(best[market]):
+                    best[market] = found
         if best:
             return list(best.values())
         assert refusal is not None
