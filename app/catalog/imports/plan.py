@@ -181,7 +181,7 @@ class _Step:
     touched: bool
 
 
-def _as_price(row: StagedPrice) -> NewPrice:
+def _as_price(row: StagedPrice | PriceRow, supersedes: str | None = None) -> NewPrice:
     return NewPrice(
         offer_id=row.offer_id,
         amount=row.amount,
@@ -194,23 +194,7 @@ def _as_price(row: StagedPrice) -> NewPrice:
         kind=row.kind,
         confidence=row.confidence,
         note=row.note,
-    )
-
-
-def _stored_price(row: PriceRow) -> NewPrice:
-    return NewPrice(
-        offer_id=row.offer_id,
-        amount=row.amount,
-        currency=row.currency,
-        price_unit=row.price_unit,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
-        observed_on=row.observed_on,
-        source=row.source,
-        kind=row.kind,
-        confidence=row.confidence,
-        note=row.note,
-        supersedes=row.id,
+        supersedes=supersedes,
     )
 
 
@@ -218,7 +202,7 @@ def _plan_series(plan: ImportPlan, rows: Sequence[StagedPrice], standing: Standi
     """Fold new rows of one offer, source and kind into the dated steps already held."""
     first = rows[0]
     steps = [
-        _Step(price=_stored_price(row), stored=row, touched=False)
+        _Step(price=_as_price(row, supersedes=row.id), stored=row, touched=False)
         for row in standing.prices_of(first.offer_id)
         if row.source.id == first.source.id and row.kind == first.kind
     ]
