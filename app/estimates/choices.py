@@ -76,6 +76,7 @@ def all_choices(
             subject = candidate.offer.id if candidate.offer else f"owned:{candidate.hardware.accelerator.id}"
             unpriced[subject] = _unpriced_json(candidate, price)
         rate = _hourly_rate(price, terms)
+        with_price = without if isinstance(price, Unpriced) else choices
         bought = bought_as(candidate.offer, item.supply.purchase_models) if candidate.offer else None
         for run in _runs_of(candidate, item, runs):
             if deadline is not None and run["kind"] == "training" and run["duration_hours"]["p50"] > deadline:
@@ -83,8 +84,7 @@ def all_choices(
             standing = _coarse(run, candidate, price, bought, rate)
             if solves_for_tokens:
                 standing = replace(standing, solved_tokens=_decimal(run["tokens"]))
-            choice = Choice(run=run, candidate=candidate, price=price, bought=bought, standing=standing)
-            (without if isinstance(price, Unpriced) else choices).append(choice)
+            with_price.append(Choice(run=run, candidate=candidate, price=price, bought=bought, standing=standing))
     if not choices:
         lacking = [c for c in without if isinstance(c.price, Unpriced) and c.price.reason == NO_RATE]
         if lacking:

@@ -188,10 +188,14 @@ def paid_hours(price: HourlyPrice, hours: Decimal, bought: PurchaseModel | None)
 
 def sold_units(offer: Offer, accelerators: int) -> tuple[Decimal, int]:
     """Sold units that hold so many accelerators: exactly, and as they are sold (minimum quantity and step)."""
-    exact = CONTEXT.divide(Decimal(accelerators), Decimal(offer.accelerator_count))
-    whole = -(-accelerators // offer.accelerator_count)
-    step = offer.quantity_step
-    return exact, max(offer.min_quantity, -(-whole // step) * step)
+    return _sold_units(accelerators, offer.accelerator_count, offer.min_quantity, offer.quantity_step)
+
+
+@lru_cache(maxsize=4096)
+def _sold_units(accelerators: int, each: int, minimum: int, step: int) -> tuple[Decimal, int]:
+    exact = CONTEXT.divide(Decimal(accelerators), Decimal(each))
+    whole = -(-accelerators // each)
+    return exact, max(minimum, -(-whole // step) * step)
 
 
 def unit_name(offer: Offer) -> str:

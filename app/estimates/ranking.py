@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import TypeVar
 
 T = TypeVar("T")
-UNKNOWN = (1, Decimal(0))
+ZERO = Decimal(0)
+UNKNOWN = (1, ZERO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +38,14 @@ class Standing:
 def sort_key(objective: str, standing: Standing) -> tuple[object, ...]:
     """Smaller is better: carrying the load and most of what is solved for, the objective, cost, time, the name."""
     cost, time = _known(standing.net), _known(standing.hours)
-    both = None if standing.net is None or standing.hours is None else standing.net * standing.hours
-    first = {"cost": cost, "time": time, "cost_time": _known(both), "carbon": _known(standing.kg_co2e)}[objective]
-    solved = -(standing.solved_tokens or Decimal(0))
+    first = cost
+    if objective == "time":
+        first = time
+    elif objective == "carbon":
+        first = _known(standing.kg_co2e)
+    elif objective == "cost_time":
+        first = UNKNOWN if standing.net is None or standing.hours is None else (0, standing.net * standing.hours)
+    solved = -standing.solved_tokens if standing.solved_tokens else ZERO
     return (not standing.carries_load, solved, *first, *cost, *_known(standing.priced_part), *time, standing.name)
 
 

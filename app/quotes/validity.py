@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 
@@ -44,7 +45,13 @@ class Validity:
 
 def is_zone(name: str) -> bool:
     """Say whether ``name`` is a zone of the IANA database."""
-    return name in available_timezones()
+    return name in _zones()
+
+
+@lru_cache(maxsize=1)
+def _zones() -> frozenset[str]:
+    """All zones; finding them walks hundreds of files."""
+    return frozenset(available_timezones())
 
 
 def local_today(now: datetime, timezone: str) -> date:
