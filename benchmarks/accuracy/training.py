@@ -9,11 +9,9 @@ import numpy as np
 
 from app.catalog.shipped import read_data
 from app.engine.training.calibration import TrainingCalibration
-from benchmarks.training.predict import CLAIM_LIMIT, Prediction, predict
+from benchmarks.training.predict import Prediction, predict
 from benchmarks.training.rows import read_rows, readable_rows
-
-# share of a tokens/s figure below which a searched plan counts as slower than the measured one
-NOT_SLOWER = 1.0
+from benchmarks.training.standing import standing
 
 
 def run(file: Path, json_out: Path | None) -> int:
@@ -81,15 +79,8 @@ def _headline(chosen: Sequence[Prediction]) -> list[str]:
         f"median of per-source medians {np.median(medians):.1%}, plain median {np.median(errors):.1%}",
         f"{'all':44s} {summary(chosen)}",
     ]
-    searched = [f for f in chosen if f.searched_predicted is not None and f.metric == "tokens_per_s_per_gpu"]
-    if searched:
-        ratio = np.array([(f.searched_predicted or 0.0) / f.measured for f in searched])
-        silent = sum(r > CLAIM_LIMIT and not f.searched_reason for r, f in zip(ratio, searched, strict=True))
-        lines.append(
-            f"searched plan: at least as fast as measured in {np.mean(ratio >= NOT_SLOWER):.0%} of rows, within 5 % in "
-            f"{np.mean(ratio >= 0.95):.0%}; above {CLAIM_LIMIT}x in {np.mean(ratio > CLAIM_LIMIT):.0%}, "
-            f"{silent} without a reason"
-        )
+    if chosen[0].metric == "tokens_per_s_per_gpu" and any(f.searched_predicted for f in chosen):
+        lines.append(standing(chosen).words())
     return lines
 
 

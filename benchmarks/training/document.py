@@ -13,8 +13,9 @@ from app.engine.outcome import TrainingResult
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_training
 from benchmarks.training.diagnosis import diagnose
-from benchmarks.training.predict import CLAIM_LIMIT, Prediction, predict
+from benchmarks.training.predict import Prediction, predict
 from benchmarks.training.rows import Row, read_rows, readable_rows
+from benchmarks.training.standing import standing
 
 Array = NDArray[np.float64]
 
@@ -125,15 +126,10 @@ def noise_floor(rows: Sequence[Row]) -> list[str]:
 
 def searched(figures: Sequence[Prediction]) -> list[str]:
     """How the plan the engine would choose compares with the measured run."""
-    known = [f for f in figures if f.metric == "tokens_per_s_per_gpu" and f.searched_predicted]
-    ratio = np.array([(f.searched_predicted or 0.0) / f.measured for f in known])
-    silent = sum(r > CLAIM_LIMIT and not f.searched_reason for r, f in zip(ratio, known, strict=True))
     hours = [f for f in figures if f.metric == "wall_hours" and f.predicted]
     off = np.array([(f.predicted or 0.0) / f.measured - 1.0 for f in hours])
     return [
-        "With no plan pinned the searched plan is predicted at or above the measured rate in "
-        f"{np.mean(ratio >= 1.0):.0%} of {len(known)} rows (at or above 95 % of it in {np.mean(ratio >= 0.95):.0%}); "
-        f"above {CLAIM_LIMIT} times in {np.mean(ratio > CLAIM_LIMIT):.0%}, of which {silent} carry no reason.",
+        standing(figures).words(),
         "",
         f"Hours of whole MLPerf runs, evaluations included: n {len(hours)}, median {np.median(np.abs(off)):.1%}, "
         f"p90 {np.quantile(np.abs(off), 0.9):.1%}, signed {np.median(off):+.1%}.",

@@ -7,11 +7,10 @@ from app.engine.outcome import Infeasible, TrainingResult
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_problem, search_training
 from app.engine.workload import TrainingPlanRequest
+from benchmarks.training.reasons import reason
 from benchmarks.training.rows import Row
 from benchmarks.training.stated import rank_row
 
-# a searched plan that claims more than this over the measurement has to say why
-CLAIM_LIMIT = 1.25
 # share of a whole run spent evaluating where a row does not say (MLPerf rows of the calibration: median 0.1)
 EVALUATION_SHARE = 0.1
 
@@ -64,12 +63,12 @@ def predict(row: Row, calibration: TrainingCalibration) -> list[Prediction]:
         hours = row.wall_hours * count
         figures.append(_figure(row, "accelerator_hours", hours, stated, free, row.tokens_total * count / 3600.0, True))
     if not figures and row.wall_hours is not None:
-        reason = "the row states a duration but no amount of work (tokens_total is null)"
-        figures.append(_refusal(row, "wall_hours", row.wall_hours, reason))
+        why = "the row states a duration but no amount of work (tokens_total is null)"
+        figures.append(_refusal(row, "wall_hours", row.wall_hours, why))
     return [replace(figure, assumed="; ".join(filter(None, (figure.assumed, note)))) for figure in figures]
 
 
-def _refusal(row: Row, metric: str, measured: float, reason: str) -> Prediction:
+def _refusal(row: Row, metric: str, measured: float, refused: str) -> Prediction:
     return Prediction(
         row=row,
         metric=metric,
@@ -77,7 +76,7 @@ def _refusal(row: Row, metric: str, measured: float, reason: str) -> Prediction:
         predicted=None,
         p10=None,
         p90=None,
-        refused=reason,
+        refused=refused,
         evidence_class=None,
         searched_predicted=None,
         searched_reason=None,
@@ -118,28 +117,8 @@ def _figure(
         refused=None,
         evidence_class=stated.evidence_class,
         searched_predicted=chosen,
-        searched_reason=_reason(row, stated, free),
+        searched_reason=reason(row, stated, free),
         assumed=f"precision {row.precision}, {_words(stated)}",
-    )
-
-
-def _reason(row: Row, stated: TrainingResult, free: TrainingResult | Infeasible) -> str | None:
-    if isinstance(free, Infeasible):
-        return f"no plan: {free.message}"
-    ours, measured = free.tokens_per_s.p50 / row.cluster.accelerators, row.tokens_per_s
-    if measured is None or ours <= CLAIM_LIMIT * measured:
-        return None
-    theirs = stated.tokens_per_s.p50 / row.cluster.accelerators
-    if ours > 1.02 * theirs:
-        saved = _saving(stated, free)
-        return (
-            f"{_words(free)} in place of {_words(stated)} is predicted {ours / theirs:.2f}x as fast, mostly by less "
-            f"{saved}; the stated plan is predicted at {theirs / measured:.2f}x its measurement"
-        )
-    return (
-        f"the stated plan itself is predicted at {theirs / measured:.2f}x its measurement: the stack of this source is "
-        f"slower than the calibrated one ({stated.assumptions['software_family']}, "
-        f"{float(stated.assumptions['software_released_year']):.1f})"
     )
 
 
@@ -149,9 +128,3 @@ def _words(result: TrainingResult) -> str:
         f"tp{p.tensor} pp{p.pipeline} vp{p.virtual_pipeline} cp{p.context} ep{p.expert} dp{p.data} "
         f"mb{p.micro_batch_sequences} {p.sharding} recompute {p.recompute}"
     )
-
-
-def _saving(stated: TrainingResult, free: TrainingResult) -> str:
-    before = {k: v * stated.step_s.p50 for k, v in stated.time_breakdown.items()}
-    after = {k: v * free.step_s.p50 for k, v in free.time_breakdown.items()}
-    return max(before, key=lambda name: before[name] - after.get(name, 0.0))

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.catalog.shipped import accelerator_id_of, shipped_accelerators, shipped_models, unusable_models
 from app.engine.hardware import Accelerator, Cluster, Fabric
-from app.engine.training.calibration import FUSED_ATTENTION_YEAR, STACK_FAMILIES
+from app.engine.training.calibration import FUSED_ATTENTION_YEAR, STACK_FAMILIES, UNFUSED_ATTENTION_STACKS
 from app.engine.training.hardware_arrays import COMPILED_VENDORS, dense_peak
 from app.engine.workload import Adapter, Software, TrainingPlanRequest, TrainingWorkload
 from benchmarks.training.stack_words import row_text, source_text, stack_of
@@ -170,8 +170,17 @@ def _request(row: Mapping[str, Any], accelerator: Accelerator, batch: int | None
         sharding=sharding,
         micro_batch_sequences=micro,
         recompute=level,
-        sequence_parallel=True if "sequence parallel" in recompute else None,
+        sequence_parallel=_sequence_parallel(row, recompute),
     )
+
+
+def _sequence_parallel(row: Mapping[str, Any], recompute: str) -> bool | None:
+    """As stated; else off before it became the recipes' default, together with fused attention."""
+    if "sequence parallel" in recompute:
+        return True
+    year = _year(row)
+    old = year is not None and year < FUSED_ATTENTION_YEAR
+    return False if old or stack_of(row) in UNFUSED_ATTENTION_STACKS else None
 
 
 def row_of(row: Mapping[str, Any]) -> Row:

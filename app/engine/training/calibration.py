@@ -27,6 +27,10 @@ SOFTWARE_ORIGIN_YEAR, SOFTWARE_FIRST_YEAR, SOFTWARE_LAST_YEAR = 2025.5, 2021.0, 
 EXPERTS_FIRST_YEAR = 2025.3
 # fused (flash) attention reached the training stacks between its paper (Dao et al. 2022) and early 2023
 FUSED_ATTENTION_YEAR = 2023.2
+# sequence parallelism beside tensor parallelism came with selective recomputation (Korthikanti et al. 2022)
+SEQUENCE_PARALLEL_YEAR = 2022.25
+# context parallelism: Ring Attention (Liu et al., October 2023), Megatron-Core 0.5
+CONTEXT_PARALLEL_YEAR = 2023.8
 # dropless mixture-of-experts layers without host synchronisation: Megatron-Core 0.16 and later, 2026
 SYNC_FREE_EXPERTS_YEAR = 2026.35
 
@@ -204,6 +208,8 @@ class Setting:
     curve_format: str
     family: str
     fused_attention: bool
+    sequence_parallel: bool
+    context_parallel: bool
     year: float
     log_power: float
     method: str
@@ -271,6 +277,8 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
         curve_format=FORMATS[workload.precision].peak,
         family=family,
         fused_attention=year >= FUSED_ATTENTION_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
+        sequence_parallel=year >= SEQUENCE_PARALLEL_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
+        context_parallel=year >= CONTEXT_PARALLEL_YEAR,
         year=year,
         log_power=_log_power(accelerator),
         method=method,

@@ -15,15 +15,14 @@ Columns = dict[str, Array]
 # tensor parallelism beyond eight crosses nodes or starves the matmuls (Narayanan et al. 2021, section 3.3)
 TENSOR_DEGREES = (1, 2, 4, 8)
 CONTEXT_DEGREES = (1, 2, 4, 8, 16, 32)
-# shortest piece of a sequence worth a context rank [token] (Grattafiori et al. 2024: 8192 tokens a rank at 131k)
-CONTEXT_PIECE_TOKENS = 4096
+# shortest piece of a sequence worth a context rank [token] (MLPerf Llama 2 70B LoRA: 8,192 tokens over eight ranks)
+CONTEXT_PIECE_TOKENS = 1024
 EXPERT_DEGREES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 VIRTUAL_DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 20, 24)
-MICRO_BATCHES = (1, 2, 4, 8, 16, 32)
 # what the coarse pass tries of them: enough to tell the degrees apart, which is what it is for
-COARSE_VIRTUAL_DEGREES, COARSE_MICRO_BATCHES, COARSE_EXPERT_DEGREES = (1, 4), (1, 4), (1, 4, 16, 64, 256)
+COARSE_VIRTUAL_DEGREES, COARSE_EXPERT_DEGREES = (1, 4), (1, 4, 16, 64, 256)
 # tokens of a micro-batch beyond which matmuls gain nothing more (kernel curves: half_m below 160 tokens)
-MICRO_BATCH_TOKENS = 65536
+MICRO_BATCH_TOKENS = 131072
 # shares of divisibility a pinned dimension is excused from: a pinned plan is taken as stated
 INTEGER_TOLERANCE = 1e-9
 
@@ -35,8 +34,8 @@ class Limits:
     Parameters
     ----------
     accelerators, depth, heads, experts, global_batch, sequence, domain : int
-    sequence_parallel : bool
-        Whether the software shards norms along the sequence beside tensor parallelism.
+    sequence_parallel, context_parallel : bool
+        Whether the software shards norms along the sequence beside tensor parallelism; attention too.
     adapters : bool
         Whether only adapters are trained (no gradient traffic to shard for).
     pipelined : bool
@@ -59,6 +58,7 @@ class Limits:
     sequence: int
     domain: int
     sequence_parallel: bool
+    context_parallel: bool
     adapters: bool
     pipelined: bool
     interleaved: bool
@@ -131,7 +131,7 @@ def shardings_of(limits: Limits, request: TrainingPlanRequest) -> Columns:
     n = limits.accelerators
     tensor = [request.tensor] if request.tensor else [t for t in TENSOR_DEGREES if limits.heads % t == 0 or t == 1]
     columns = cross({}, "tensor", tensor)
-    pieces = max(limits.sequence // CONTEXT_PIECE_TOKENS, 1)
+    pieces = max(limits.sequence // CONTEXT_PIECE_TOKENS, 1) if limits.context_parallel else 1
     context = [request.context] if request.context else [c for c in CONTEXT_DEGREES if c <= pieces]
     columns = cross(columns, "context", context)
     columns = keep(columns, _divides(float(n), columns["tensor"] * columns["context"]))
@@ -151,19 +151,15 @@ def shardings_of(limits: Limits, request: TrainingPlanRequest) -> Columns:
         columns["expert_tensor"] = np.where(wide, columns["tensor"], 1.0)
         columns = keep(columns, ~(wide & (columns["tensor"] == 1.0)))
     columns = keep(columns, columns["expert"] * columns["expert_tensor"] <= n)
-    batches = (
-        [request.micro_batch_sequences]
-        if request.micro_batch_sequences
-        else [
-            b
-            for b in MICRO_BATCHES
-            if b <= limits.global_batch and (b == 1 or b * limits.sequence <= MICRO_BATCH_TOKENS * 8)
-        ]
-    )
+    batches = [request.micro_batch_sequences] if request.micro_batch_sequences else _micro_batches(limits)
     columns = cross(columns, "micro_batch", batches)
     if not request.micro_batch_sequences:
         small = columns["micro_batch"] * limits.sequence / columns["context"] <= MICRO_BATCH_TOKENS
         columns = keep(columns, small | (columns["micro_batch"] == 1.0))
+        if not (request.context or request.data):
+            # half the context degree and half the micro-batch on twice the replicas: the same tokens, batches and bytes
+            # on every rank, and less traffic
+            columns = keep(columns, (columns["context"] == 1.0) | (columns["micro_batch"] % 2.0 == 1.0))
     return columns
 
 
@@ -220,6 +216,13 @@ def _virtual_options(limits: Limits) -> Sequence[int]:
     if not limits.interleaved:
         return (1,)
     return COARSE_VIRTUAL_DEGREES if limits.coarse else VIRTUAL_DEGREES
+
+
+def _micro_batches(limits: Limits) -> list[int]:
+    """Divisors of the global batch: what does not divide it leaves ranks without work in the last round."""
+    most = max(MICRO_BATCH_TOKENS * CONTEXT_DEGREES[-1] // limits.sequence, 1)
+    found = [b for b in range(1, min(limits.global_batch, most) + 1) if limits.global_batch % b == 0]
+    return [b for b in found if b & (b - 1) == 0] if limits.coarse else found
 
 
 def _stages(limits: Limits) -> list[int]:
