@@ -25,6 +25,7 @@ from app.foundation.problems import Problem
 from app.foundation.query import refuse_unknown_parameters
 from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
+from app.proposals.routes import router as proposals_router
 from app.quotes.routes import router as quotes_router
 from app.quotes.sweeper import Sweeper
 
@@ -37,6 +38,7 @@ ROUTERS = (
     estimates_router,
     quotes_router,
     claims_router,
+    proposals_router,
 )
 
 

@@ -13,9 +13,7 @@ SCHEMA_VERSION = "1"
 
 def write_json(document: Document, options: Options) -> Rendered:  # noqa: ARG001
     """Write the document; both languages stand in it, so the locale plays no part."""
-    return Rendered(
-        content=canonical_bytes(as_json(document)), media_type="application/json", extension="json"
-    )
+    return Rendered(content=canonical_bytes(as_json(document)), media_type="application/json", extension="json")
 
 
 def as_json(document: Document) -> dict[str, Any]:

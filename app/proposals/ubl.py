@@ -45,7 +45,7 @@ def write_ubl(document: Document, options: Options) -> Rendered:
     return Rendered(
         content=serialise(root),
         media_type="application/xml",
-        extension="xml",
+        extension="ubl.xml",
         adaptations=tuple(fitting.adaptations),
     )
 

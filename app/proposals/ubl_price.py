@@ -30,7 +30,9 @@ def price(sold: Sold, pointer: str, fitting: Fitting) -> Price:
     listed = None if sold.list_unit_price is None else sold.list_unit_price.amount
     # A surcharge on the list price (a contract above it) is not an allowance; the price alone is stated then.
     shown = [net] if listed is None or listed <= net else [net, listed]
-    power = min(p for p in range(UNIT_PRICE_DECIMALS + 1) if all(_decimals(v.scaleb(p)) <= PRICE_DECIMALS for v in shown))
+    power = min(
+        p for p in range(UNIT_PRICE_DECIMALS + 1) if all(_decimals(v.scaleb(p)) <= PRICE_DECIMALS for v in shown)
+    )
     scaled = [_EXACT.scaleb(value, power) for value in shown]
     for value in scaled:
         digits = len(plain(value).replace(".", "").lstrip("-0"))

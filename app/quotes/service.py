@@ -3,6 +3,7 @@
 from app.quotes.acting import Acting
 from app.quotes.calculation import Calculation, Calculator, calculator_for
 from app.quotes.comparing import compare
+from app.quotes.content import open_content
 from app.quotes.drafting import (
     HeaderFields,
     Prepared,
@@ -10,9 +11,12 @@ from app.quotes.drafting import (
     create_quote,
     edit_draft,
 )
+from app.quotes.errors import revision_path
 from app.quotes.explaining import explain
 from app.quotes.heading import edit_header
 from app.quotes.issuing import AcceptanceTerms, accept, decline, expire_overdue, issue, withdraw
+from app.quotes.lifecycle import Status
+from app.quotes.numbering import display_number
 from app.quotes.policies import current_policy, set_policy
 from app.quotes.preparing import Plan, plan_edit, plan_new, plan_revision
 from app.quotes.reading import (
@@ -43,6 +47,7 @@ __all__ = [
     "Quote",
     "Revision",
     "Shown",
+    "Status",
     "Verdict",
     "accept",
     "add_revision",
@@ -53,6 +58,7 @@ __all__ = [
     "create_quote",
     "current_policy",
     "decline",
+    "display_number",
     "edit_draft",
     "edit_header",
     "expire_overdue",
@@ -62,11 +68,13 @@ __all__ = [
     "issue",
     "list_quotes",
     "list_revisions",
+    "open_content",
     "pinned_calculator",
     "plan_edit",
     "plan_new",
     "plan_revision",
     "reject",
+    "revision_path",
     "set_policy",
     "show",
     "show_by_id",
