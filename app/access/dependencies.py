@@ -36,7 +36,23 @@ def require_scopes(*scopes: str) -> Callable[..., Awaitable[Principal]]:
             )
         return principal
 
-    check.required_scopes = scopes  # type: ignore[attr-defined]
+    check.accepted_scopes = scopes  # type: ignore[attr-defined]
+    return check
+
+
+def require_any(*scopes: str) -> Callable[..., Awaitable[Principal]]:
+    """Return a dependency that lets callers with one of these scopes pass and gives the principal."""
+
+    async def check(principal: CurrentPrincipal) -> Principal:
+        if not any(principal.has(scope) for scope in scopes):
+            raise Problem(
+                "insufficient-scope",
+                f"This operation needs the scope {' or '.join(scopes)}. Ask your administrator for a key that has it.",
+                required_scopes=list(scopes),
+            )
+        return principal
+
+    check.accepted_scopes = scopes  # type: ignore[attr-defined]
     return check
 
 

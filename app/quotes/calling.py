@@ -1,7 +1,7 @@
 """What the room's routes share: who may call, how a slow calculation is answered once, how a revision is answered."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import orjson
@@ -10,12 +10,11 @@ from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.access.dependencies import CurrentPrincipal
 from app.access.principal import Principal
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.problems import Problem
 from app.quotes.acting import Acting
-from app.quotes.errors import insufficient_scope, revision_path
+from app.quotes.errors import revision_path
 from app.quotes.records import Acceptance, Quote, Revision
 from app.quotes.views import cache_headers, revision_view
 
@@ -28,17 +27,6 @@ RevisionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 T = TypeVar("T")
 Store = Callable[[Connection, T], Answer]
-
-
-def require_any(*scopes: str) -> Callable[..., Awaitable[Principal]]:
-    """Return a dependency that lets callers with one of these scopes pass."""
-
-    async def check(principal: CurrentPrincipal) -> Principal:
-        if not any(principal.has(scope) for scope in scopes):
-            raise insufficient_scope(scopes)
-        return principal
-
-    return check
 
 
 def acting_in(request: Request, principal: Principal) -> Acting:

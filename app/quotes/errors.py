@@ -145,14 +145,6 @@ def external_ref_conflict(external_ref: str, quote_id: str) -> Problem:
     )
 
 
-def insufficient_scope(scopes: Sequence[str]) -> Problem:
-    return Problem(
-        "insufficient-scope",
-        f"This operation needs the scope {' or '.join(scopes)}. Ask your administrator for a key that has it.",
-        required_scopes=list(scopes),
-    )
-
-
 def edited_meanwhile(etag: str, changed: Sequence[str], at: datetime) -> Problem:
     places = ", ".join(changed[:5]) or "nothing that is shown"
     return Problem(

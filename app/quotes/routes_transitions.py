@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app.access.dependencies import idempotent
+from app.access.dependencies import idempotent, require_any
 from app.access.principal import Principal
 from app.foundation.idempotency import Answer, Idempotency
 from app.quotes import lifecycle, service
 from app.quotes.acting import Acting
-from app.quotes.calling import RevisionNumber, acting_in, require_any, revision_answer
+from app.quotes.calling import RevisionNumber, acting_in, revision_answer
 from app.quotes.schemas import Accept, Approve, Issue, MustHaveReason, WithReason
 
 router = APIRouter(prefix="/v1/quotes/{quote_id}/revisions/{n}", tags=["lifecycle"], default_response_class=Response)
