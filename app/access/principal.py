@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+# Shows the way from cost to price: mark-up, margin, floors, what owned hardware costs inside.
+COSTS = "costs:read"
 SCOPES = frozenset(
     {
         "estimates:run",
@@ -10,7 +12,7 @@ SCOPES = frozenset(
         "quotes:issue",
         "quotes:approve",
         "quotes:accept",
-        "costs:read",
+        COSTS,
         "catalog:read",
         "catalog:write",
         "pricebooks:write",

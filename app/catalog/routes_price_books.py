@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFil
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from app.access.dependencies import require_scopes
-from app.access.principal import Principal
+from app.access.principal import COSTS, Principal
 from app.catalog import errors, service
 from app.catalog.imports.staged import FileError
 from app.catalog.pricebooks import PriceBook, PriceRule
@@ -103,7 +103,7 @@ class BookView(BaseModel):
     withdrawn: bool
     recorded_at: datetime
     actor: str
-    rules: list[RuleView]
+    rules: list[RuleView] | None = Field(description="What the seller pays, floors too; null without costs:read.")
 
 
 class BookList(BaseModel):
@@ -113,8 +113,8 @@ class BookList(BaseModel):
     next_cursor: str | None = None
 
 
-def book_view(book: PriceBook) -> BookView:
-    """Show a book."""
+def book_view(book: PriceBook, principal: Principal) -> BookView:
+    """Show a book; its rules are the seller's costs."""
     return BookView(
         id=book.id,
         version=book.version,
@@ -126,7 +126,9 @@ def book_view(book: PriceBook) -> BookView:
         withdrawn=book.withdrawn,
         recorded_at=book.recorded_at,
         actor=book.actor,
-        rules=[
+        rules=None
+        if not principal.has(COSTS)
+        else [
             RuleView.model_validate(
                 {
                     "action": rule.action,
@@ -152,7 +154,7 @@ async def list_books(request: Request, principal: Reader) -> BookList:
     database: Database = request.app.state.database
     tenant = principal.tenant_id
     books = await database.read(lambda connection: service.price_books(connection, tenant), tenant=tenant)
-    return BookList(items=[book_view(book) for book in books])
+    return BookList(items=[book_view(book, principal) for book in books])
 
 
 @router.post("/v1/price-books", status_code=201)
@@ -160,7 +162,7 @@ async def create_book(body: BookBody, request: Request, response: Response, prin
     """Store a new price book as version 1."""
     book = await _save(body, request, principal, None)
     response.headers["Location"] = f"/v1/price-books/{book.id}"
-    return book_view(book)
+    return book_view(book, principal)
 
 
 @router.get("/v1/price-books/{book_id}")
@@ -169,13 +171,13 @@ async def get_book(book_id: str, request: Request, principal: Reader) -> BookVie
     database: Database = request.app.state.database
     tenant = principal.tenant_id
     found = await database.read(lambda connection: service.find_price_book(connection, tenant, book_id), tenant=tenant)
-    return book_view(found)
+    return book_view(found, principal)
 
 
 @router.put("/v1/price-books/{book_id}")
 async def replace_book(book_id: str, body: BookBody, request: Request, principal: Writer) -> BookView:
     """Store a new version; quotes made with an earlier one keep it."""
-    return book_view(await _save(body, request, principal, book_id))
+    return book_view(await _save(body, request, principal, book_id), principal)
 
 
 @router.delete("/v1/price-books/{book_id}")
@@ -187,7 +189,7 @@ async def withdraw_book(book_id: str, request: Request, principal: Writer) -> Bo
         lambda connection: service.withdraw_price_book(connection, tenant, book_id, now=now, actor=principal.actor),
         tenant=tenant,
     )
-    return book_view(book)
+    return book_view(book, principal)
 
 
 @router.post("/v1/price-books/imports", status_code=201)
@@ -223,7 +225,7 @@ async def import_focus(
         ),
         tenant=tenant,
     )
-    return book_view(book)
+    return book_view(book, principal)
 
 
 async def _save(body: BookBody, request: Request, principal: Principal, book_id: str | None) -> PriceBook:

@@ -1,6 +1,6 @@
 """``POST /v1/claims`` and ``POST /v1/comparisons``: computed and forgotten."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Request
@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
-from app.access.principal import Principal
+from app.access.principal import COSTS, Principal
 from app.catalog import service as catalog
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
@@ -38,7 +38,7 @@ async def judge_claims(
     terms, snapshot, book = await _look_up(request, body, principal)
     asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
     answer = await run_in_threadpool(service.judge_claims, snapshot, asked, today, book)
-    return Response(orjson.dumps(answer), media_type="application/json")
+    return _answer(answer, terms, principal)
 
 
 @router.post(
@@ -57,7 +57,15 @@ async def compare_supplies(
     terms, snapshot, book = await _look_up(request, body, principal)
     asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
     answer = await run_in_threadpool(compare, snapshot, asked, today, book)
-    return Response(orjson.dumps(answer), media_type="application/json")
+    return _answer(answer, terms, principal)
+
+
+def _answer(answer: dict[str, Any], terms: Terms, principal: Principal) -> Response:
+    shown = answer
+    if not principal.has(COSTS):
+        shown = estimates.without_costs(answer)
+        shown = estimates.without_list_prices(shown) if terms.markup else shown
+    return Response(orjson.dumps(shown), media_type="application/json")
 
 
 async def _look_up(

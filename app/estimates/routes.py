@@ -1,6 +1,6 @@
 """``POST /v1/estimates``: computed and forgotten."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Request
@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
-from app.access.principal import Principal
+from app.access.principal import COSTS, Principal
 from app.catalog import service as catalog
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
@@ -36,7 +36,7 @@ async def create_estimate(
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
     estimate = await run_in_threadpool(studies.estimate_with_advice, snapshot, asked, today, book)
-    return Response(orjson.dumps(estimate.as_json()), media_type="application/json")
+    return _answer(estimate.as_json(), principal)
 
 
 @router.post(
@@ -56,7 +56,12 @@ async def create_sensitivity(
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
     answer = await run_in_threadpool(studies.study, snapshot, asked, today, body.samples, book)
-    return Response(orjson.dumps(answer), media_type="application/json")
+    return _answer(answer, principal)
+
+
+def _answer(answer: dict[str, Any], principal: Principal) -> Response:
+    shown = answer if principal.has(COSTS) else service.without_costs(answer)
+    return Response(orjson.dumps(shown), media_type="application/json")
 
 
 async def _look_up(request: Request, asked: EstimateRequest, tenant: str) -> tuple[Snapshot, PriceBook | None]:

@@ -14,6 +14,7 @@ from app.catalog.snapshot import Snapshot
 from app.engine.version import ENGINE_VERSION
 from app.estimates.bill import Run
 from app.estimates.comparisons import lifetime
+from app.estimates.disclosure import without_costs, without_list_prices
 from app.estimates.errors import infeasible, refused_field
 from app.estimates.evidence import nearest_measurements
 from app.estimates.item_runs import run_item
@@ -46,6 +47,8 @@ __all__ = [
     "sensitivity",
     "sizes",
     "with_tenant_defaults",
+    "without_costs",
+    "without_list_prices",
 ]
 
 SCHEMA_VERSION = "1"

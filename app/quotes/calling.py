@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.access.principal import Principal
+from app.access.principal import COSTS, Principal
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.problems import Problem
 from app.quotes.acting import Acting
@@ -20,7 +20,6 @@ from app.quotes.views import cache_headers, revision_view
 
 # A calculation that ends within this time shares one transaction with its key; a longer one reserves the key first.
 SHORT_CALCULATION_S = 0.5
-COSTS = "costs:read"
 
 # As many revisions as an integer column counts.
 RevisionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]

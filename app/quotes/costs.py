@@ -1,23 +1,7 @@
-"""What a caller without ``costs:read`` does not get to see: the way from cost to price."""
+"""What a caller without ``costs:read`` does not get to see of comparisons, policies and verdicts."""
 
 from collections.abc import Mapping
 from typing import Any
-
-
-def without_costs(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the content without mark-up and what it was put on; its hash stays that of the whole content."""
-    spec = dict(content["spec"])
-    terms = spec.get("terms")
-    if isinstance(terms, Mapping) and "markup" in terms:
-        spec["terms"] = {name: value for name, value in terms.items() if name != "markup"}
-    items = [_item(item) for item in content["items"]]
-    return {**content, "spec": spec, "items": items}
-
-
-def _item(item: Mapping[str, Any]) -> dict[str, Any]:
-    # What owning costs is the seller's own figure.
-    shown = {name: value for name, value in item.items() if name != "rent_or_own"}
-    return {**shown, "options": [_option(option) for option in item["options"]]}
 
 
 def without_cost_drift(compared: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +9,7 @@ def without_cost_drift(compared: Mapping[str, Any]) -> dict[str, Any]:
     changes = [
         {
             **change,
-            "spec_changes": [place for place in change["spec_changes"] if not place.startswith("/terms/markup")],
+            "spec_changes": [place for place in change["spec_changes"] if not _is_cost(place)],
             "drift": {name: value for name, value in change["drift"].items() if name != "effects"},
         }
         for change in compared["changes"]
@@ -33,15 +17,10 @@ def without_cost_drift(compared: Mapping[str, Any]) -> dict[str, Any]:
     return {**compared, "changes": changes}
 
 
-def _option(option: Mapping[str, Any]) -> dict[str, Any]:
-    lines = [_line(line) for line in option["cost"]["lines"]]
-    return {**option, "cost": {**option["cost"], "lines": lines}}
+def _is_cost(place: str) -> bool:
+    return place.startswith("/terms/markup") or "/supply/ownership" in place
 
 
-def _line(line: Mapping[str, Any]) -> dict[str, Any]:
-    steps = line.get("waterfall") or ()
-    if not any(step["step"] == "markup" for step in steps):
-        return dict(line)
-    # With a mark-up on it, the list price and every step before are the seller's cost.
-    hidden = ("list_unit_price", "waterfall", "native_net", "price_evidence")
-    return {name: value for name, value in line.items() if name not in hidden}
+def without_margin_rules(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Give an approval policy without the margins below which the seller does not go unasked."""
+    return {**policy, "rules": [rule for rule in policy["rules"] if rule["measure"] != "margin"]}

@@ -8,7 +8,6 @@ from typing import Any
 from app.estimates import service as estimates
 from app.quotes.calculation import Calculator
 from app.quotes.content import open_content
-from app.quotes.costs import without_costs
 from app.quotes.options import lines_of, money, selected_options
 from app.quotes.records import Revision
 
@@ -35,7 +34,7 @@ def explain(revision: Revision, calculator: Calculator, *, with_costs: bool) -> 
     only while it is the one the revision pins.
     """
     content = open_content(revision.content_text)
-    shown = content if with_costs else without_costs(content)
+    shown = content if with_costs else estimates.without_costs(content)
     whole = selected_options(content["items"])
     items = [
         _item(content, item_id, option, whole[item_id], calculator)

@@ -43,7 +43,14 @@ def submit(
     changes: dict[str, Any] = {"submitted_sha256": step.head.content_sha256, "review": review}
     if not reasons:
         changes["approval"] = _approval("policy", step.now, by_policy=True)
-    return finish(connection, acting, step, target, changes=changes, reason=reason, detail={"review": review})
+    return finish(
+        connection, acting, step, target, changes=changes, reason=reason, detail={"review": _without_figures(review)}
+    )
+
+
+def _without_figures(review: Mapping[str, Any]) -> dict[str, Any]:
+    """What the audit trail keeps of a verdict: the figures tell the margin, and stand on the revision."""
+    return {**review, "reasons": [reason["code"] for reason in review["reasons"]]}
 
 
 def approve(

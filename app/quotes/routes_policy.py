@@ -7,9 +7,10 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
-from app.access.principal import Principal
+from app.access.principal import COSTS, Principal
 from app.quotes import service
-from app.quotes.calling import COSTS, acting_in, document, read
+from app.quotes.calling import acting_in, document, read
+from app.quotes.costs import without_margin_rules
 from app.quotes.schemas import Compare, Policy
 
 router = APIRouter(prefix="/v1", tags=["quotes"], default_response_class=Response)
@@ -39,7 +40,7 @@ async def compare(request: Request, principal: Reader, body: Compare) -> Respons
 @router.get("/approval-policy", summary="Show the tenant's approval policy", responses=JSON)
 async def show_policy(request: Request, principal: Reader) -> Response:
     policy = await read(request, principal, lambda c: service.current_policy(c, principal.tenant_id))
-    return document({"version": policy.version, **policy.as_document()})
+    return _policy_document(policy, principal)
 
 
 @router.put("/approval-policy", summary="Replace the tenant's approval policy", responses=JSON)
@@ -50,4 +51,9 @@ async def replace_policy(request: Request, principal: Admin, body: Policy) -> Re
     policy = await request.app.state.database.transact(
         lambda c: service.set_policy(c, acting, asked), tenant=principal.tenant_id
     )
-    return document({"version": policy.version, **policy.as_document()})
+    return _policy_document(policy, principal)
+
+
+def _policy_document(policy: service.ApprovalPolicy, principal: Principal) -> Response:
+    shown = policy.as_document() if principal.has(COSTS) else without_margin_rules(policy.as_document())
+    return document({"version": policy.version, **shown})

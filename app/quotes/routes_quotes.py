@@ -9,13 +9,13 @@ from starlette.responses import Response
 
 from app.access import audit
 from app.access.dependencies import idempotent, require_scopes
-from app.access.principal import Principal
+from app.access.principal import COSTS, Principal
 from app.foundation.conditional import answer_not_modified, require_if_match
 from app.foundation.dates import InstantText
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import PageRequest, page_body, page_request
 from app.quotes import service
-from app.quotes.calling import COSTS, acting_in, calculate_then_store, document, read
+from app.quotes.calling import acting_in, calculate_then_store, document, read
 from app.quotes.drafting import Prepared
 from app.quotes.errors import quote_path
 from app.quotes.lifecycle import Status

@@ -10,12 +10,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import idempotent, require_scopes
-from app.access.principal import Principal
+from app.access.principal import COSTS, Principal
 from app.foundation.conditional import answer_not_modified, require_if_match
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import page_body
 from app.quotes import service
-from app.quotes.calling import COSTS, RevisionNumber, acting_in, calculate_then_store, document, read, revision_answer
+from app.quotes.calling import RevisionNumber, acting_in, calculate_then_store, document, read, revision_answer
 from app.quotes.drafting import Prepared
 from app.quotes.errors import revision_immutable
 from app.quotes.lifecycle import Status

@@ -18,6 +18,7 @@ from app.quotes.issuing import AcceptanceTerms, accept, decline, expire_overdue,
 from app.quotes.lifecycle import Status
 from app.quotes.numbering import display_number
 from app.quotes.policies import current_policy, set_policy
+from app.quotes.policy import ApprovalPolicy
 from app.quotes.preparing import Plan, plan_edit, plan_new, plan_revision
 from app.quotes.reading import (
     Filters,
@@ -38,6 +39,7 @@ from app.quotes.verifying import Verdict, verify
 __all__ = [
     "AcceptanceTerms",
     "Acting",
+    "ApprovalPolicy",
     "Calculation",
     "Calculator",
     "Filters",

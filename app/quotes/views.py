@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from app.estimates import service as estimates
 from app.foundation.clock import rfc3339
 from app.pricing.money import Money
 from app.quotes.content import open_content
-from app.quotes.costs import without_costs
 from app.quotes.errors import quote_path, revision_path
 from app.quotes.lifecycle import IMMUTABLE, Status, allowed_actions
 from app.quotes.numbering import display_number
@@ -88,7 +88,7 @@ def revision_view(
     """Give a revision in full: what is said about it, and the hashed content as it is stored."""
     content = open_content(revision.content_text)
     if not with_costs:
-        content = without_costs(content)
+        content = estimates.without_costs(content)
     return {
         **head_view(revision.head, number, now, with_costs=with_costs),
         **content,
