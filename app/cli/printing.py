@@ -52,6 +52,22 @@ def _option_row(item: Mapping[str, Any], option: Mapping[str, Any]) -> list[str]
     ]
 
 
+def supply_lines(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write what became of the supply selected before, and what is cheaper now."""
+    for row in rows:
+        if row["status"] == "gone":
+            typer.echo(f"{row['item']}: {row['before']['label']['en']} is gone ({row['outcome']}): {row['reason']}")
+            typer.echo(row["next"])
+            continue
+        typer.echo(f"{row['item']}: {row['status']} {row['after']['label']['en']}")
+        cheaper = row["cheaper"]
+        if cheaper is not None:
+            typer.echo(
+                f"  cheaper now: {cheaper['option_id']} at {amount(cheaper['net'])} "
+                f"({cheaper['label']['en']}); saves {amount(cheaper['saves'])}"
+            )
+
+
 def _plain(money: Mapping[str, str]) -> str:
     return f"{Decimal(money['amount']):,.0f}"
 

@@ -8,7 +8,7 @@ import typer
 from sqlalchemy import Connection
 
 from app.access.principal import LOOPBACK_TENANT
-from app.cli.printing import amount, options_table, print_json, table, total_line
+from app.cli.printing import amount, options_table, print_json, supply_lines, table, total_line
 from app.cli.session import MISMATCH, Session, fail, open_session, read_body
 from app.quotes import service
 from app.quotes.lifecycle import Status
@@ -126,15 +126,23 @@ def reprice(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False)
         shown = _find(session, ref)
         today = session.clock.now().date()
         plan = session.read(lambda c: service.plan_revision(c, shown.revision, {}, pricing="reprice", today=today))
-        prepared = None if plan is None else plan.run()
+        assert plan is not None
+        prepared = plan.run()
+        between = service.between_draft(shown.revision, prepared, plan.calculator)
         quote, revision = session.transact(
             lambda c: service.add_revision(
                 c, session.acting, shown.quote.id, shown.revision.head.n, pricing="reprice", prepared=prepared
             )
         )
-        _tell(session, quote, revision, as_json=as_json)
-        if not as_json:
-            _drift(service.compare([(shown.revision, quote.number), (revision, quote.number)]))
+        sides = [(shown.revision, quote.number), (revision, quote.number)]
+        compared = service.compare(sides, between=[between])
+        if as_json:
+            changed, supply = compared["changes"][0], list(prepared.supply)
+            print_json({**_view(session, quote, revision), "changed": changed, "supply": supply})
+            return
+        _tell(session, quote, revision, as_json=False)
+        _drift(compared)
+        supply_lines(prepared.supply)
 
 
 @app.command()
@@ -143,8 +151,12 @@ def diff(ref: Ref, before: int, after: int, tenant: Tenant = LOOPBACK_TENANT, as
     with open_session(tenant) as session:
         quote_id = _find(session, ref).quote.id
         now = session.clock.now()
-        sides = session.read(lambda c: [service.show(c, tenant, quote_id, n, now=now) for n in (before, after)])
-        compared = service.compare([(side.revision, side.quote.number) for side in sides])
+
+        def work(connection: Connection) -> service.Sides:
+            shown = [service.show(connection, tenant, quote_id, n, now=now) for n in (before, after)]
+            return service.read_sides(connection, [(side.revision, side.quote.number) for side in shown])
+
+        compared = service.compare_sides(session.read(work), with_costs=True)
         if as_json:
             print_json(compared)
         else:

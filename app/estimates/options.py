@@ -10,6 +10,7 @@ from app.estimates.choices import Choice, all_choices, by_machine, mixes
 from app.estimates.comparisons import rent_or_own_rows, serve_or_call
 from app.estimates.costs import QUANTILES, Cost, mixed_cost, owned_bill, rented_cost
 from app.estimates.errors import infeasible
+from app.estimates.keeping import Kept, nearest_choice
 from app.estimates.option_json import option_json
 from app.estimates.ownership import OwnedCost
 from app.estimates.purchase import HourlyPrice
@@ -58,6 +59,7 @@ def price_item(
     terms: PricedTerms,
     at: str,
     complete: Callable[[Run], Run],
+    kept: Kept | None = None,
 ) -> PricedItem:
     """Options of an item, best first, with what could not be priced and why.
 
@@ -65,6 +67,8 @@ def price_item(
     ----------
     complete : callable
         Gives the whole run of one that so far has only what ranking needs.
+    kept : Kept or None
+        Supply that is shown beside the best, whatever its rank, where it still keeps deadline and budget.
 
     Raises
     ------
@@ -75,18 +79,21 @@ def price_item(
     unpriced: dict[str, Mapping[str, object]] = {}
     choices = all_choices(snapshot, item, runs, selection, terms, unpriced)
     choices.extend(mixes(choices, terms))
-    kept = _within_budget(choices, item, terms)
-    if choices and not kept:
+    within = _within_budget(choices, item, terms)
+    if choices and not within:
         raise _over_budget(choices, item, terms, at)
-    ranked = sorted(kept, key=lambda c: sort_key(item.objective, c.standing))
+    ranked = sorted(within, key=lambda c: sort_key(item.objective, c.standing))
     finalists = _cut(ranked, item, FINALISTS * item.constraints.max_options)
+    held = None if kept is None else nearest_choice(kept, ranked)
+    if held is not None and all(choice.id != held.id for choice in finalists):
+        finalists.append(held)
     whole = [replace(choice, run=complete(choice.run)) for choice in finalists]
     priced = [_bill(choice, terms) for choice in whole]
     affordable = [p for p in priced if _affordable(p.standing, item, terms)]
     if priced and not affordable:
         raise _over_budget([p.choice for p in priced], item, terms, at, exact=[p.standing for p in priced])
     best = sorted(affordable, key=lambda p: sort_key(item.objective, p.standing))
-    shown = best_of_each(best, lambda p: p.choice.id, lambda p: _named(p.choice, item), item.constraints.max_options)
+    shown = _shown(best, item, held)
     options = [
         option_json(snapshot, item, c.id, c.run, c.candidate, _spread(p, terms), c.price, terms, c.committed)
         for p in shown
@@ -111,6 +118,15 @@ def price_item(
         "unpriced_offers_count": len(unpriced),
     }
     return PricedItem(content=content, ranked_runs=frozenset(str(choice.run["key"]) for choice in finalists))
+
+
+def _shown(best: Sequence[Priced], item: Item, held: Choice | None) -> list[Priced]:
+    """The best options, and the one that is held."""
+    shown = best_of_each(best, lambda p: p.choice.id, lambda p: _named(p.choice, item), item.constraints.max_options)
+    if held is None:
+        return shown
+    ids = {held.id, *(p.choice.id for p in shown)}
+    return [p for p in best if p.choice.id in ids]
 
 
 def _of_shown(

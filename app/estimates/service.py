@@ -18,6 +18,7 @@ from app.estimates.disclosure import without_costs, without_list_prices
 from app.estimates.errors import infeasible, refused_field
 from app.estimates.evidence import nearest_measurements
 from app.estimates.item_runs import run_item
+from app.estimates.keeping import Kept, nearest_option
 from app.estimates.options import price_item
 from app.estimates.physical import Physical, machines, model_parallel_minimum, physical
 from app.estimates.scaling import ScalingPoint, curve, sizes
@@ -30,6 +31,7 @@ from app.foundation.problems import Problem
 
 __all__ = [
     "Estimate",
+    "Kept",
     "Limits",
     "Physical",
     "ScalingPoint",
@@ -39,6 +41,7 @@ __all__ = [
     "machines",
     "model_parallel_minimum",
     "nearest_measurements",
+    "nearest_option",
     "physical",
     "pins",
     "price",
@@ -52,6 +55,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "1"
+NOTHING_KEPT: Mapping[str, Kept] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +84,13 @@ class Estimate:
         return {"spec": self.spec, **self.content, "pins": self.pins}
 
 
-def estimate(snapshot: Snapshot, request: EstimateRequest, today: date, book: PriceBook | None = None) -> Estimate:
+def estimate(
+    snapshot: Snapshot,
+    request: EstimateRequest,
+    today: date,
+    book: PriceBook | None = None,
+    keep: Mapping[str, Kept] = NOTHING_KEPT,
+) -> Estimate:
     """Run every item and price its options.
 
     Parameters
@@ -91,6 +101,8 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date, book: Pr
         The day prices are taken at when the request names none.
     book : PriceBook or None
         What ``terms.price_book`` names, from :func:`price_book_of`.
+    keep : mapping of str to Kept
+        By item, the supply that is to be among the options whatever its rank.
 
     Raises
     ------
@@ -106,7 +118,7 @@ def estimate(snapshot: Snapshot, request: EstimateRequest, today: date, book: Pr
         _check_carbon(item, at)
         selection = _selected(snapshot, item, at)
         found = run_item(snapshot, item, selection, at)
-        priced = price_item(snapshot, item, found.outputs(), selection, terms, at, found.complete)
+        priced = price_item(snapshot, item, found.outputs(), selection, terms, at, found.complete, keep.get(item.id))
         items.append(priced.content)
         outputs.append(found.kept(priced.ranked_runs))
     return Estimate(
@@ -123,6 +135,7 @@ def price(
     engine_outputs: Mapping[str, Any],
     today: date,
     book: PriceBook | None = None,
+    keep: Mapping[str, Kept] = NOTHING_KEPT,
 ) -> Mapping[str, Any]:
     """Price stored engine outputs again, without the engine; the same inputs give the same bytes.
 
@@ -130,6 +143,8 @@ def price(
     ----------
     engine_outputs : mapping
         ``Estimate.engine_outputs`` as stored.
+    keep : mapping of str to Kept
+        As for :func:`estimate`; a stored quote keeps what it selects.
     """
     terms = priced_terms(snapshot, request.terms, price_day(request, today), book)
     stored = {output["id"]: output for output in engine_outputs["items"]}
@@ -137,7 +152,8 @@ def price(
     for i, item in enumerate(request.items):
         at = f"/items/{i}"
         selection = _selected(snapshot, item, at)
-        items.append(price_item(snapshot, item, stored[item.id], selection, terms, at, _whole).content)
+        kept = keep.get(item.id)
+        items.append(price_item(snapshot, item, stored[item.id], selection, terms, at, _whole, kept).content)
     return _content(items, terms)
 
 

@@ -49,7 +49,9 @@ def content_totals(
 def _without_option(item: Mapping[str, Any]) -> dict[str, Any]:
     """Why an item adds nothing to the totals."""
     reason = "no option was found"
-    if item["options"]:
+    if any(option["recommended"] for option in item["options"]):
+        reason = "no option is selected; select one of those shown to have it billed"
+    elif item["options"]:
         reason = "no option carries the load within its objectives; none is recommended, select one to have it billed"
     return {"id": None, "outcome": "not_offered", "reason": reason}
 

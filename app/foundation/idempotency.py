@@ -2,12 +2,15 @@
 
 Short operations: key row, effect and stored answer are one transaction; a concurrent twin waits on the unique index up
 to a lock timeout, then gets 409. Long calculations call ``reserve`` first, which commits an in-progress row with a
-lease, and compute outside any transaction. Stored are 2xx and business 4xx; never 400, 401, 403, 412, 428, 429 or 5xx.
+lease, compute outside any transaction, and ``renew`` the lease while they do; a key whose process died is free when the
+lease ends, which is what Retry-After says. Stored are 2xx and business 4xx; never 400, 401, 403, 412, 428, 429 or 5xx.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -16,6 +19,7 @@ from typing import Any
 import orjson
 from fastapi import Request
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from starlette.responses import Response
 
 from app.foundation import repository
@@ -28,7 +32,9 @@ from app.foundation.problems import MEDIA_TYPE, Problem, preferred_language, pro
 from app.foundation.repository import KeyRecord
 
 TIME_TO_LIVE = timedelta(hours=72)
-LEASE = timedelta(seconds=60)
+# A dead process keeps its key this long at most. Three renewals fit into it, so that a busy machine may miss two.
+LEASE = timedelta(seconds=10)
+RENEW_EVERY_S = 3.0
 MAX_KEY_LENGTH = 255
 _NEVER_STORED = frozenset({400, 401, 403, 412, 428, 429})
 _KEPT_HEADERS = ("Location", "ETag", "Content-Language", "Retry-After", "Link")
@@ -121,6 +127,18 @@ class Idempotency:
 
         await self._database.transact(work, tenant=self._tenant_id)
         self._lease_owner = owner
+
+    async def renew(self) -> None:
+        """Keep a reserved key while the calculation goes on; whether that worked shows when it is completed."""
+        key, owner = self._key_sha256, self._lease_owner
+        if key is None or owner is None:
+            return
+        until = self._clock.now() + LEASE
+        with suppress(DBAPIError, Problem):
+            await self._database.transact(
+                lambda c: repository.renew_lease(c, self._tenant_id, key, lease_until=until, lease_owner=owner),
+                tenant=self._tenant_id,
+            )
 
     async def release(self) -> None:
         """Give a reserved key back after a refusal that is not stored."""
@@ -220,7 +238,8 @@ class Idempotency:
         if record.state == "done":
             raise RenderedAnswer(self._replay(record))
         if record.lease_until is not None and record.lease_until > now:
-            raise _in_progress("The first request with this key has not been answered yet.")
+            left = math.ceil((record.lease_until - now).total_seconds())
+            raise _in_progress("The first request with this key has not been answered yet.", retry_after_s=left)
 
     def _replay(self, record: KeyRecord) -> Response:
         headers = dict(record.headers or {})
@@ -262,8 +281,10 @@ def _kept(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name in _KEPT_HEADERS}
 
 
-def _in_progress(detail: str) -> Problem:
-    return Problem("idempotency-in-progress", f"{detail} Retry with the same key.", headers={"Retry-After": "1"})
+def _in_progress(detail: str, *, retry_after_s: int = 1) -> Problem:
+    """At the latest after ``retry_after_s`` the first request is answered, renews its lease, or is taken over."""
+    headers = {"Retry-After": str(retry_after_s)}
+    return Problem("idempotency-in-progress", f"{detail} Retry with the same key.", headers=headers)
 
 
 async def open_idempotency(request: Request, *, tenant_id: str, principal: str, required: bool) -> Idempotency:

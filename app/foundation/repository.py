@@ -87,6 +87,22 @@ def take_over_key(
     return connection.execute(statement).rowcount == 1
 
 
+def renew_lease(
+    connection: Connection, tenant_id: str, key_sha256: str, *, lease_until: datetime, lease_owner: str
+) -> None:
+    """Keep a key for its owner; does nothing where somebody else took it over."""
+    connection.execute(
+        update(keys)
+        .where(
+            keys.c.tenant_id == tenant_id,
+            keys.c.key_sha256 == key_sha256,
+            keys.c.state == "in_progress",
+            keys.c.lease_owner == lease_owner,
+        )
+        .values(lease_until=lease_until)
+    )
+
+
 def complete_key(
     connection: Connection,
     tenant_id: str,

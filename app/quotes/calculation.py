@@ -70,18 +70,23 @@ class Calculator:
             known = _builds[self.snapshot.content_sha256] = canonical_sha256(parts)
         return known
 
-    def calculate(self, spec: Mapping[str, Any], *, as_of: date, today: date) -> Calculation:
+    def calculate(
+        self, spec: Mapping[str, Any], *, as_of: date, today: date, keep: Mapping[str, estimates.Kept]
+    ) -> Calculation:
         """Run engine and pricing; raises a ``Problem`` where the spec cannot be answered.
 
-        ``as_of`` is the pricing day of a spec that names none; no day after ``today`` is taken.
+        ``as_of`` is the pricing day of a spec that names none; no day after ``today`` is taken. ``keep`` is the supply
+        by item that has to be among the options.
         """
-        answer = estimates.estimate(self.snapshot, _on_day(spec, as_of), today, self.book)
+        answer = estimates.estimate(self.snapshot, _on_day(spec, as_of), today, self.book, keep)
         return self._calculation(answer.content, answer.engine_outputs, answer.pins)
 
-    def price_again(self, spec: Mapping[str, Any], engine_outputs: Any, *, as_of: date) -> Calculation:
+    def price_again(
+        self, spec: Mapping[str, Any], engine_outputs: Any, *, as_of: date, keep: Mapping[str, estimates.Kept]
+    ) -> Calculation:
         """Work out the money of stored engine outputs, without the engine."""
         request = _on_day(spec, as_of)
-        content = estimates.price(self.snapshot, request, engine_outputs, as_of, self.book)
+        content = estimates.price(self.snapshot, request, engine_outputs, as_of, self.book, keep)
         pins = estimates.pins(self.snapshot, request, as_of, self.book)
         return self._calculation(content, engine_outputs, pins)
 

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.principal import COSTS, Principal
-from app.foundation.idempotency import Answer, Idempotency
+from app.foundation.idempotency import RENEW_EVERY_S, Answer, Idempotency
 from app.foundation.problems import Problem
 from app.quotes.acting import Acting
 from app.quotes.errors import revision_path
@@ -46,12 +46,16 @@ async def calculate_then_store(once: Idempotency, calculate: Callable[[], T], st
     """
     task: asyncio.Task[T] = asyncio.ensure_future(run_in_threadpool(calculate))
     done, _ = await asyncio.wait({task}, timeout=SHORT_CALCULATION_S)
-    if not done:
-        try:
+    try:
+        if not done:
             await once.reserve()
-        except BaseException:
-            task.add_done_callback(lambda finished: finished.cancelled() or finished.exception())
-            raise
+        while not done:
+            done, _ = await asyncio.wait({task}, timeout=RENEW_EVERY_S)
+            if not done:
+                await once.renew()
+    except BaseException:
+        task.add_done_callback(lambda finished: finished.cancelled() or finished.exception())
+        raise
     try:
         result = await task
     except Problem as problem:

@@ -5,25 +5,33 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from app.estimates.service import Kept, nearest_option
 from app.foundation.canonical import canonical_sha256
 from app.pricing.currency import exponent
 from app.pricing.money import CONTEXT, ONE, Money
+from app.quotes.calculation import Calculation
 from app.quotes.content import open_content
 from app.quotes.costs import without_cost_drift
 from app.quotes.drift import Drift, DriftLine, DriftSide, split_drift
 from app.quotes.mergepatch import changed_pointers
-from app.quotes.options import lines_of, money, selected_options
+from app.quotes.options import lines_of, money, option_of, selected_options
 from app.quotes.records import Revision
 
 _HUNDRED = Decimal(100)
-# Fields of a spec that say when it is priced and for how long, not what is wanted.
-_NOT_THE_JOB = ("as_of", "catalog_revision", "title")
+# Fields of a spec that say when and on which terms it is priced and for whom, not what is wanted.
+_NOT_THE_JOB = ("as_of", "catalog_revision", "title", "terms", "customer")
 
 
-def compare(revisions: Sequence[tuple[Revision, str | None]], *, with_costs: bool = True) -> dict[str, Any]:
+def compare(
+    revisions: Sequence[tuple[Revision, str | None]],
+    *,
+    with_costs: bool = True,
+    between: Sequence[Calculation | None] = (),
+) -> dict[str, Any]:
     """Compare two or more revisions; each pair of neighbours gets a drift report.
 
-    Without ``with_costs`` the report says how much moved and not why: the causes tell the margin.
+    Without ``with_costs`` the report says how much moved and not why: the causes tell the margin. ``between`` holds,
+    for each pair, what :func:`app.quotes.separating.between` found.
     """
     contents = [open_content(revision.content_text) for revision, _ in revisions]
     columns = [
@@ -35,7 +43,7 @@ def compare(revisions: Sequence[tuple[Revision, str | None]], *, with_costs: boo
             "to": columns[index + 1]["id"],
             "spec_changes": changed_pointers(contents[index]["spec"], contents[index + 1]["spec"]),
             "pin_changes": changed_pointers(contents[index]["pins"], contents[index + 1]["pins"]),
-            "drift": drift_view(contents[index], contents[index + 1]),
+            "drift": drift_view(contents[index], contents[index + 1], between[index] if between else None),
         }
         for index in range(len(contents) - 1)
     ]
@@ -64,7 +72,9 @@ def _column(revision: Revision, number: str | None, content: Mapping[str, Any]) 
     }
 
 
-def drift_view(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def drift_view(
+    before: Mapping[str, Any], after: Mapping[str, Any], between: Calculation | None = None
+) -> dict[str, Any]:
     """Write the drift between two contents; says why where there is none to state."""
     if before["totals"] is None or after["totals"] is None:
         return {"available": False, "reason": "a revision has parts without a price, so it has no total"}
@@ -73,7 +83,13 @@ def drift_view(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
         reason = f"totals are in {currencies[0]} and {currencies[1]}; amounts of two currencies have no difference"
         return {"available": False, "reason": reason}
     quantum = ONE.scaleb(-exponent(currencies[0]))
-    drift = split_drift(_side(before), _side(after), quantum=quantum)
+    held = _on_supply_of(before, after)
+    drift = split_drift(
+        _side(before, _common(before, held)),
+        _side(after, held),
+        quantum=quantum,
+        between=None if between is None else _quantities(before, between),
+    )
     return {"available": True, **_drift_json(drift)}
 
 
@@ -101,27 +117,66 @@ def _percent(part: Decimal, whole: Decimal) -> str | None:
     return format(CONTEXT.divide(part * _HUNDRED, whole).quantize(Decimal("0.01")), "f")
 
 
-def _side(content: Mapping[str, Any]) -> DriftSide:
-    net = money(content["totals"]["net"])
+def job_sha256(content: Mapping[str, Any]) -> str:
+    """Hash what is wanted, apart from when it is priced and on which terms."""
     spec = {name: value for name, value in content["spec"].items() if name not in _NOT_THE_JOB}
+    return canonical_sha256(spec)
+
+
+def engine_of(content: Mapping[str, Any]) -> str:
+    """Name the engine behind the figures."""
+    return f"{content['pins']['engine_version']}+{content['pins']['engine_build']}"
+
+
+Options = Mapping[str, Mapping[str, Any] | None]
+
+
+def _on_supply_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Mapping[str, Any] | None]:
+    """For each item of ``after`` its option on the supply that ``before`` selected; None where there is none."""
+    earlier = selected_options(before["items"])
+    found: dict[str, Mapping[str, Any] | None] = {}
+    for item in after["items"]:
+        selected = earlier.get(item["id"])
+        if selected is None:
+            found[item["id"]] = option_of(item, item["selected_option_id"])
+            continue
+        priced = [option for option in item["options"] if option["cost"]["totals"] is not None]
+        found[item["id"]] = nearest_option(Kept.of_option(selected), priced)
+    return found
+
+
+def _common(before: Mapping[str, Any], held: Options) -> Options:
+    """Selected options of ``before``, without those whose supply is gone: their whole cost is a change of selection."""
+    return {
+        item: None if item in held and held[item] is None else option
+        for item, option in selected_options(before["items"]).items()
+    }
+
+
+def _side(content: Mapping[str, Any], held: Options) -> DriftSide:
+    net = money(content["totals"]["net"])
+    lines = _lines(content, net.currency, held)
+    whole = _lines(content, net.currency, selected_options(content["items"]))
     return DriftSide(
-        lines=tuple(_lines(content, net.currency)),
+        lines=tuple(lines),
         total=net.amount,
         currency=net.currency,
-        spec_sha256=canonical_sha256(_without_terms(spec)),
-        engine=f"{content['pins']['engine_version']}+{content['pins']['engine_build']}",
+        spec_sha256=job_sha256(content),
+        engine=engine_of(content),
+        selection=sum((line.total for line in whole), Decimal(0)) - sum((line.total for line in lines), Decimal(0)),
     )
 
 
-def _without_terms(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the spec without its commercial terms: they are the contract, not the job."""
-    return {name: value for name, value in spec.items() if name not in ("terms", "customer")}
+def _quantities(before: Mapping[str, Any], between: Calculation) -> dict[str, Decimal]:
+    """Quantities of the earlier job on the later engine, on the supply selected before."""
+    content = {"items": between.items, "fx": between.fx}
+    return {line.key: line.quantity for line in _lines(content, between.currency, _on_supply_of(before, content))}
 
 
-def _lines(content: Mapping[str, Any], currency: str) -> list[DriftLine]:
+def _lines(content: Mapping[str, Any], currency: str, options: Options) -> list[DriftLine]:
     lines: list[DriftLine] = []
     rates = _rates(content, currency)
-    for item_id, option in selected_options(content["items"]).items():
+    for item_id, option in options.items():
         if option is None:
             continue
         seen: Counter[str] = Counter()

@@ -10,6 +10,7 @@ from app.estimates import service as estimates
 from app.quotes.calculation import Calculation
 from app.quotes.content import Pins, Sealed, canonical_text, seal
 from app.quotes.errors import bad_field
+from app.quotes.keeping import Selections
 from app.quotes.options import money, stale_lines
 from app.quotes.policy import ApprovalPolicy
 from app.quotes.validity import Validity, is_zone, local_today
@@ -36,7 +37,7 @@ def compose(
     *,
     validity: Validity,
     tenant_id: str,
-    selections: Mapping[str, str] | None = None,
+    selections: Selections | None = None,
     engine: tuple[str, str] | None = None,
 ) -> Composed:
     """Put the parts of a revision together and hash them.
@@ -97,12 +98,12 @@ def with_validity(content: Mapping[str, Any], validity: Validity) -> tuple[dict[
     return changed, seal(changed)
 
 
-def _with_selections(items: Sequence[Mapping[str, Any]], selections: Mapping[str, str]) -> list[dict[str, Any]]:
-    chosen = check_selections(items, selections)
-    return [{**item, "selected_option_id": chosen.get(item["id"], item["selected_option_id"])} for item in items]
+def _with_selections(items: Sequence[Mapping[str, Any]], selections: Selections) -> list[dict[str, Any]]:
+    check_selections(items, selections)
+    return [{**item, "selected_option_id": selections.get(item["id"], item["selected_option_id"])} for item in items]
 
 
-def check_selections(items: Sequence[Mapping[str, Any]], selections: Mapping[str, str]) -> Mapping[str, str]:
+def check_selections(items: Sequence[Mapping[str, Any]], selections: Selections) -> None:
     """Let selections pass that name an item and one of its options; refuse others with a pointer."""
     known = {item["id"]: [option["id"] for option in item["options"]] for item in items}
     for item_id, option_id in selections.items():
@@ -110,13 +111,12 @@ def check_selections(items: Sequence[Mapping[str, Any]], selections: Mapping[str
             raise bad_field(
                 f"/selections/{item_id}", "unknown_item", f"There is no item {item_id!r}. Items: {', '.join(known)}."
             )
-        if option_id not in known[item_id]:
+        if option_id is not None and option_id not in known[item_id]:
             raise bad_field(
                 f"/selections/{item_id}",
                 "unknown_option",
                 f"Item {item_id!r} has no option {option_id!r}. Options: {', '.join(known[item_id]) or 'none'}.",
             )
-    return selections
 
 
 def validity_for(

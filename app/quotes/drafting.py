@@ -1,6 +1,6 @@
 """Making and changing drafts: a new quote, an edited draft, a new revision of an existing quote."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from app.quotes.errors import (
     revision_immutable,
 )
 from app.quotes.headers import check_external_ref, refresh_header
+from app.quotes.keeping import Selections, selections_of
 from app.quotes.lifecycle import Status
 from app.quotes.mergepatch import changed_pointers
 from app.quotes.notices import announce
@@ -44,7 +45,9 @@ class Prepared:
 
     spec: Mapping[str, Any]
     calculation: Calculation
-    selections: Mapping[str, str] = field(default_factory=dict)
+    selections: Selections = field(default_factory=dict)
+    # What became of the supply that was selected before, item by item.
+    supply: Sequence[Mapping[str, Any]] = ()
     # Version and build of the engine that made the outputs, where they were kept.
     engine: tuple[str, str] | None = None
 
@@ -100,7 +103,7 @@ def edit_draft(
     old = open_content(before.content_text)
     new = open_content(composed.sealed.text)
     changed = changed_pointers(old["spec"], new["spec"])
-    changed += changed_pointers({"selections": _selections(old)}, {"selections": _selections(new)})
+    changed += changed_pointers({"selections": selections_of(old)}, {"selections": selections_of(new)})
     entry = {"edit": edit + 1, "by": acting.actor, "changed": changed}
     authors = (*head.authors, *(name for name in (acting.actor,) if name not in head.authors))
     after = replace(
@@ -258,10 +261,6 @@ def _draft(
         closed_reason=None,
     )
     return Revision(head=head, content_text=composed.sealed.text, engine_outputs_text=composed.engine_outputs_text)
-
-
-def _selections(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {item["id"]: item["selected_option_id"] for item in content["items"]}
 
 
 def draft_notice(

@@ -1,16 +1,16 @@
-"""Why a total moved: the change between two priced revisions split into spec, engine, list price, contract and FX.
+"""Why a total moved: the change between two priced revisions, split into the causes in ``EFFECTS``.
 
 Each line's total is read as ``quantity x list unit price x contract factor x exchange rate``. The factors are moved
-one after the other in that order, so every effect is a difference of two real totals and together they add up to the
-whole change with nothing left over. The order is a convention (a price effect is valued at the new quantity), stated
-in every report.
+one after the other in that order on the supply selected before; changing to another supply comes last. So every effect
+is a difference of two real totals and together they add up to the whole change with nothing left over. The order is a
+convention (a price effect is valued at the new quantity), stated in every report.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 
-EFFECTS = ("spec", "engine", "list_price", "contract", "fx")
+EFFECTS = ("spec", "engine", "list_price", "contract", "fx", "selection")
 
 _CONTEXT = Context(prec=50)
 
@@ -45,18 +45,27 @@ class DriftLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftSide:
-    """One revision in the comparison."""
+    """One revision in the comparison.
+
+    Parameters
+    ----------
+    lines : sequence of DriftLine
+        On the same supply in both revisions.
+    selection : Decimal
+        What selecting another supply adds to ``lines``; part of ``total``.
+    """
 
     lines: Sequence[DriftLine]
     total: Decimal
     currency: str
     spec_sha256: str
     engine: str
+    selection: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """The change of a total and its five parts, in the currency's smallest unit exact to the last digit."""
+    """The change of a total and its parts, in the currency's smallest unit exact to the last digit."""
 
     currency: str
     before: Decimal
@@ -66,11 +75,13 @@ class Drift:
 
     @property
     def change(self) -> Decimal:
-        """After minus before; the five effects add up to it."""
+        """After minus before; the effects add up to it."""
         return self.after - self.before
 
 
-def split_drift(before: DriftSide, after: DriftSide, *, quantum: Decimal) -> Drift:
+def split_drift(
+    before: DriftSide, after: DriftSide, *, quantum: Decimal, between: Mapping[str, Decimal] | None = None
+) -> Drift:
     """Split the change of the total between two revisions of the same presentation currency.
 
     Parameters
@@ -78,18 +89,22 @@ def split_drift(before: DriftSide, after: DriftSide, *, quantum: Decimal) -> Dri
     quantum : Decimal
         Smallest amount of the currency (0.01 for USD, 1 for JPY); effects are rounded to it so that they still add
         up (largest remainder).
+    between : mapping of str to Decimal, or None
+        Quantity by line key of the earlier spec on the later engine: tells the two apart where both changed.
     """
     if before.currency != after.currency:
         raise ValueError(f"totals in {before.currency} and {after.currency} have no difference")
     spec_changed = before.spec_sha256 != after.spec_sha256
     engine_changed = before.engine != after.engine
     quantity_effect = "spec" if spec_changed else "engine"
+    separable = between if spec_changed and engine_changed else None
     effects = dict.fromkeys(EFFECTS, Decimal(0))
     with localcontext(_CONTEXT):
         old = {line.key: line for line in before.lines}
         new = {line.key: line for line in after.lines}
         for key in sorted(old.keys() | new.keys()):
-            _add_line(effects, old.get(key), new.get(key), quantity_effect)
+            _add_line(effects, old.get(key), new.get(key), quantity_effect, (separable or {}).get(key))
+        effects["selection"] += after.selection - before.selection
         # What is not in any line (contingency on the whole, document rounding) follows the lines' own proportions.
         change = after.total - before.total
         _spread(effects, change - sum(effects.values(), Decimal(0)))
@@ -99,11 +114,19 @@ def split_drift(before: DriftSide, after: DriftSide, *, quantum: Decimal) -> Dri
         before=before.total,
         after=after.total,
         effects=rounded,
-        notes=_notes(old, new, spec_changed=spec_changed, engine_changed=engine_changed),
+        notes=_notes(
+            old, new, spec_changed=spec_changed, engine_changed=engine_changed, separable=separable is not None
+        ),
     )
 
 
-def _add_line(effects: dict[str, Decimal], old: DriftLine | None, new: DriftLine | None, quantity_effect: str) -> None:
+def _add_line(
+    effects: dict[str, Decimal],
+    old: DriftLine | None,
+    new: DriftLine | None,
+    quantity_effect: str,
+    between: Decimal | None,
+) -> None:
     if old is None or new is None:
         effects[quantity_effect] += (new.total if new else Decimal(0)) - (old.total if old else Decimal(0))
         return
@@ -114,7 +137,9 @@ def _add_line(effects: dict[str, Decimal], old: DriftLine | None, new: DriftLine
         return
     contract_old, contract_new = _contract(old, gross_old), _contract(new, gross_new)
     rate, quantity = old.exchange_rate, new.quantity
-    effects[quantity_effect] += (quantity - old.quantity) * old.list_unit_price * contract_old * rate
+    middle = old.quantity if between is None else between
+    effects["engine"] += (middle - old.quantity) * old.list_unit_price * contract_old * rate
+    effects[quantity_effect] += (quantity - middle) * old.list_unit_price * contract_old * rate
     effects["list_price"] += quantity * (new.list_unit_price - old.list_unit_price) * contract_old * rate
     effects["contract"] += quantity * new.list_unit_price * (contract_new - contract_old) * rate
     effects["fx"] += quantity * new.list_unit_price * contract_new * (new.exchange_rate - rate)
@@ -150,10 +175,18 @@ def _round_to_sum(effects: Mapping[str, Decimal], total: Decimal, quantum: Decim
 
 
 def _notes(
-    old: Mapping[str, DriftLine], new: Mapping[str, DriftLine], *, spec_changed: bool, engine_changed: bool
+    old: Mapping[str, DriftLine],
+    new: Mapping[str, DriftLine],
+    *,
+    spec_changed: bool,
+    engine_changed: bool,
+    separable: bool,
 ) -> tuple[str, ...]:
-    notes = ["order: spec or engine, list price, contract, fx; each effect valued at the new level of those before it"]
-    if spec_changed and engine_changed:
+    notes = [
+        "order: engine, spec, list price, contract, fx on the supply selected before, then selection; each effect "
+        "valued at the new level of those before it"
+    ]
+    if spec_changed and engine_changed and not separable:
         notes.append(
             "spec and engine both changed: quantities are counted as spec, the engine's share is not separable"
         )

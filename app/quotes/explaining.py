@@ -78,7 +78,7 @@ def _improvements(
     content: Mapping[str, Any], item_id: str, option: Mapping[str, Any], calculator: Calculator
 ) -> dict[str, Any]:
     pins = content["pins"]
-    if (pins["engine_version"], pins["engine_build"]) != (calculator.engine_version, calculator.engine_build):
+    if pins["engine_version"] != calculator.engine_version:
         return {"status": "engine-unavailable", "items": []}
     found = calculator.improvements(content["spec"], item_id, option, as_of=date.fromisoformat(pins["as_of"]))
     return {"status": "computed", "items": found}

@@ -1,7 +1,7 @@
 """The calculation behind a draft, made before the transaction that stores it because the engine may take long."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -15,7 +15,9 @@ from app.quotes.calculation import Calculator, calculator_for
 from app.quotes.composing import check_selections
 from app.quotes.content import Pins, open_content
 from app.quotes.drafting import Prepared
+from app.quotes.keeping import own_choices, report, select, supply_of
 from app.quotes.mergepatch import merge_patch
+from app.quotes.options import Json, selected_options
 from app.quotes.records import Revision
 from app.quotes.schemas import DraftSpec
 
@@ -31,8 +33,10 @@ class Plan:
     ----------
     chosen : mapping
         Selections the caller asks for; an unknown one is refused.
-    carried : mapping
-        Selections of the earlier revision, kept where the option still exists.
+    before : mapping
+        Options of the earlier revision whose supply is kept, by item.
+    known : mapping
+        Every option of the earlier revision by its id: one that the caller chooses again is kept as well.
     as_of : date
         Pricing day of a spec that names none.
     held : Revision or None
@@ -41,26 +45,34 @@ class Plan:
 
     spec: Mapping[str, Any]
     chosen: Mapping[str, str]
-    carried: Mapping[str, str]
     calculator: Calculator
     as_of: date
     today: date
+    before: Mapping[str, Json | None] = field(default_factory=dict)
+    known: Mapping[str, Json] = field(default_factory=dict)
     held: Revision | None = None
 
     def run(self) -> Prepared:
         """Ask the engine and price; slow, touches no database."""
         engine = None
+        again = {item: self.known.get(option) for item, option in self.chosen.items()}
+        keep = supply_of({**self.before, **again})
         if self.held is None:
-            calculation = self.calculator.calculate(self.spec, as_of=self.as_of, today=self.today)
+            calculation = self.calculator.calculate(self.spec, as_of=self.as_of, today=self.today, keep=keep)
         else:
             outputs = orjson.loads(self.held.engine_outputs_text)
-            calculation = self.calculator.price_again(self.spec, outputs, as_of=self.as_of)
+            calculation = self.calculator.price_again(self.spec, outputs, as_of=self.as_of, keep=keep)
             pins = Pins.from_content(open_content(self.held.content_text)["pins"])
             engine = (pins.engine_version, pins.engine_build)
         check_selections(calculation.items, self.chosen)
-        known = {(item["id"], option["id"]) for item in calculation.items for option in item["options"]}
-        carried = {item: option for item, option in self.carried.items() if (item, option) in known}
-        return Prepared(spec=self.spec, calculation=calculation, selections={**carried, **self.chosen}, engine=engine)
+        selections = select(calculation.items, self.before, self.chosen)
+        return Prepared(
+            spec=self.spec,
+            calculation=calculation,
+            selections=selections,
+            engine=engine,
+            supply=report(calculation.items, self.before, selections, self.chosen),
+        )
 
 
 def plan_new(connection: Connection, tenant_id: str, body: DraftSpec, *, currency: str, today: date) -> Plan:
@@ -69,7 +81,6 @@ def plan_new(connection: Connection, tenant_id: str, body: DraftSpec, *, currenc
     return Plan(
         spec=spec,
         chosen=body.selections,
-        carried={},
         calculator=calculator_for(connection, tenant_id, spec),
         as_of=today,
         today=today,
@@ -77,14 +88,17 @@ def plan_new(connection: Connection, tenant_id: str, body: DraftSpec, *, currenc
 
 
 def plan_edit(connection: Connection, base: Revision, patch: Mapping[str, Any], *, today: date) -> Plan:
-    """Plan a change of a draft: it stays at the day and catalog revision it was priced at, until it is repriced."""
+    """Plan a change of a draft: it stays at the day and catalog revision it was priced at, until it is repriced.
+
+    Options that somebody chose stay; so does what a reprice or a hold kept.
+    """
     return _plan_at_pins(connection, base, patch, today=today, hold=base.head.pricing == "hold")
 
 
 def plan_revision(
     connection: Connection, base: Revision, changes: Mapping[str, Any], *, pricing: str, today: date
 ) -> Plan | None:
-    """Plan a new draft from an earlier revision; None where everything but the period is held."""
+    """Plan a new draft from an earlier revision, on the supply it selected; None where all but the period is held."""
     if pricing == "hold":
         return _plan_at_pins(connection, base, changes, today=today, hold=True) if changes else None
     content = open_content(base.content_text)
@@ -94,7 +108,8 @@ def plan_revision(
     return Plan(
         spec=spec,
         chosen=chosen,
-        carried=_own_selections(content),
+        before=selected_options(content["items"]),
+        known=_options(content),
         calculator=calculator_for(connection, base.head.tenant_id, spec),
         as_of=today,
         today=today,
@@ -118,7 +133,8 @@ def _plan_at_pins(connection: Connection, base: Revision, patch: Mapping[str, An
     return Plan(
         spec=spec,
         chosen=chosen,
-        carried=_own_selections(content),
+        before=own_choices(content) if base.head.pricing == "new" and not hold else selected_options(content["items"]),
+        known=_options(content),
         calculator=calculator,
         as_of=date.fromisoformat(pins.as_of) if same_day else today,
         today=today,
@@ -137,11 +153,5 @@ def _patched(spec: Mapping[str, Any], patch: Mapping[str, Any]) -> tuple[dict[st
     return body.estimate_request().model_dump(mode="json"), body.selections
 
 
-def _own_selections(content: Mapping[str, Any]) -> dict[str, str]:
-    """Options somebody chose over the recommended ones."""
-    return {
-        item["id"]: item["selected_option_id"]
-        for item in content["items"]
-        for option in item["options"]
-        if option["id"] == item["selected_option_id"] and not option["recommended"]
-    }
+def _options(content: Json) -> dict[str, Json]:
+    return {option["id"]: option for item in content["items"] for option in item["options"]}

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
@@ -31,10 +32,10 @@ async def compare(request: Request, principal: Reader, body: Compare) -> Respons
         shown = service.show(connection, principal.tenant_id, wanted.quote_id, wanted.revision, now=now)
         return shown.revision, shown.quote.number
 
-    def work(connection: Connection) -> dict[str, Any]:
-        return service.compare([side(connection, wanted) for wanted in body.revisions], with_costs=principal.has(COSTS))
-
-    return document(await read(request, principal, work))
+    found = await read(
+        request, principal, lambda c: service.read_sides(c, [side(c, wanted) for wanted in body.revisions])
+    )
+    return document(await run_in_threadpool(service.compare_sides, found, with_costs=principal.has(COSTS)))
 
 
 @router.get("/approval-policy", summary="Show the tenant's approval policy", responses=JSON)

@@ -1,6 +1,7 @@
 """``/v1/quotes/{id}/revisions``: list, show, draft, edit, verify, explain, compare."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -79,7 +80,10 @@ async def create_revision(
 async def reprice(
     request: Request, principal: Writer, once: Once, quote_id: str, body: Reprice | None = None
 ) -> Response:
-    """Draft at today's prices; the answer says why the total moved."""
+    """Draft at today's prices on the supply selected before; the answer says why the total moved.
+
+    ``supply`` says item by item whether it was kept, what is cheaper now, and what to do where it is gone.
+    """
     asked = body or Reprice()
     return await _draft(request, principal, once, quote_id, asked.from_, "reprice", asked.changes)
 
@@ -102,16 +106,24 @@ async def _draft(
 
     base, plan = await read(request, principal, look_up)
 
-    def store(connection: Connection, prepared: Prepared | None) -> Answer:
+    def calculate() -> tuple[Prepared | None, service.Calculation | None]:
+        if plan is None:
+            return None, None
+        prepared = plan.run()
+        return prepared, service.between_draft(base, prepared, plan.calculator)
+
+    def store(connection: Connection, found: tuple[Prepared | None, service.Calculation | None]) -> Answer:
+        prepared, between = found
         quote, revision = service.add_revision(
             connection, acting, quote_id, base.head.n, pricing=pricing, prepared=prepared
         )
         answer = revision_answer(quote, revision, acting, connection, status=201)
         sides = [(base, quote.number), (revision, quote.number)]
-        compared = service.compare(sides, with_costs=principal.has(COSTS))["changes"][0]
-        return Answer(status=201, headers=answer.headers, body={**answer.body, "changed": compared})
+        compared = service.compare(sides, with_costs=principal.has(COSTS), between=[between])["changes"][0]
+        supply = list(prepared.supply) if prepared else []
+        return Answer(status=201, headers=answer.headers, body={**answer.body, "changed": compared, "supply": supply})
 
-    return await calculate_then_store(once, plan.run if plan is not None else lambda: None, store)
+    return await calculate_then_store(once, calculate, store)
 
 
 @router.patch(
@@ -143,7 +155,8 @@ async def edit_revision(request: Request, principal: Writer, quote_id: str, n: R
 
     def store(connection: Connection) -> Answer:
         quote, revision = service.edit_draft(connection, acting, quote_id, n, edit=edit, prepared=prepared)
-        return revision_answer(quote, revision, acting, connection)
+        answer = revision_answer(quote, revision, acting, connection)
+        return replace(answer, body={**answer.body, "supply": list(prepared.supply)})
 
     answer = await request.app.state.database.transact(store, tenant=principal.tenant_id)
     return document(answer.body, answer.headers)
@@ -197,9 +210,10 @@ async def compare(
     """Set two revisions side by side and split the change of the total into its causes."""
     acting = acting_in(request, principal)
 
-    def work(connection: Connection) -> dict[str, Any]:
+    def work(connection: Connection) -> service.Sides:
         now = acting.now(connection)
-        sides = [service.show(connection, principal.tenant_id, quote_id, n, now=now) for n in (from_, to)]
-        return service.compare([(side.revision, side.quote.number) for side in sides], with_costs=principal.has(COSTS))
+        shown = [service.show(connection, principal.tenant_id, quote_id, n, now=now) for n in (from_, to)]
+        return service.read_sides(connection, [(side.revision, side.quote.number) for side in shown])
 
-    return document(await read(request, principal, work))
+    found = await read(request, principal, work)
+    return document(await run_in_threadpool(service.compare_sides, found, with_costs=principal.has(COSTS)))

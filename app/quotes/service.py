@@ -34,6 +34,7 @@ from app.quotes.reading import (
 )
 from app.quotes.records import Quote, Revision
 from app.quotes.reviewing import approve, cancel, reject, submit
+from app.quotes.separating import Sides, between_draft, compare_sides, read_sides
 from app.quotes.verifying import Verdict, verify
 
 __all__ = [
@@ -49,14 +50,17 @@ __all__ = [
     "Quote",
     "Revision",
     "Shown",
+    "Sides",
     "Status",
     "Verdict",
     "accept",
     "add_revision",
     "approve",
+    "between_draft",
     "calculator_for",
     "cancel",
     "compare",
+    "compare_sides",
     "create_quote",
     "current_policy",
     "decline",
@@ -75,6 +79,7 @@ __all__ = [
     "plan_edit",
     "plan_new",
     "plan_revision",
+    "read_sides",
     "reject",
     "revision_path",
     "set_policy",

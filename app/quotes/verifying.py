@@ -12,7 +12,9 @@ from app.foundation.problems import Problem
 from app.quotes.calculation import Calculation, Calculator
 from app.quotes.composing import Composed, compose
 from app.quotes.content import Pins, canonical_text, is_intact, open_content
+from app.quotes.keeping import selections_of, supply_of
 from app.quotes.mergepatch import changed_pointers
+from app.quotes.options import selected_options
 from app.quotes.records import Revision
 from app.quotes.validity import Validity
 
@@ -34,6 +36,7 @@ class Verdict:
     differences: tuple[str, ...]
     pinned_engine: str
     running_engine: str
+    same_build: bool
 
     @property
     def match(self) -> bool:
@@ -48,12 +51,18 @@ class Verdict:
             "recomputed_sha256": self.recomputed_sha256,
             "parts": {"content": self.content, "money": self.money, "engine": self.engine},
             "differences": list(self.differences),
-            "engine": {"pinned": self.pinned_engine, "running": self.running_engine},
+            "engine": {
+                "pinned": self.pinned_engine,
+                "running": self.running_engine,
+                "same_build": self.same_build,
+            },
         }
 
 
 def verify(revision: Revision, calculator: Calculator, *, engine_required: bool = False) -> Verdict:
     """Replay a revision from what it stores.
+
+    The engine runs again where it has the pinned version: a version's figures do not change, whatever its build.
 
     Raises
     ------
@@ -62,18 +71,21 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
     """
     content = open_content(revision.content_text)
     pins = Pins.from_content(content["pins"])
-    engine_runs = (pins.engine_version, pins.engine_build) == (calculator.engine_version, calculator.engine_build)
+    engine_runs = pins.engine_version == calculator.engine_version
     if engine_required and not engine_runs:
         raise _engine_unavailable(pins, calculator)
     intact = is_intact(revision.content_text, revision.head.content_sha256) and (
         sha256_hex(revision.engine_outputs_text.encode()) == pins.engine_outputs_sha256
     )
     as_of = date.fromisoformat(pins.as_of)
-    replayed = calculator.price_again(content["spec"], orjson.loads(revision.engine_outputs_text), as_of=as_of)
+    keep = supply_of(selected_options(content["items"]))
+    replayed = calculator.price_again(
+        content["spec"], orjson.loads(revision.engine_outputs_text), as_of=as_of, keep=keep
+    )
     recomputed = _recompose(revision, content, pins, replayed)
     engine = UNAVAILABLE
     if engine_runs:
-        fresh = calculator.calculate(content["spec"], as_of=as_of, today=as_of)
+        fresh = calculator.calculate(content["spec"], as_of=as_of, today=as_of, keep=keep)
         same = canonical_text(fresh.engine_outputs).text == revision.engine_outputs_text
         engine = MATCH if same else MISMATCH
     money = MATCH if recomputed.sealed.sha256 == revision.head.content_sha256 else MISMATCH
@@ -86,6 +98,7 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
         differences=tuple(changed_pointers(content, open_content(recomputed.sealed.text))) if money != MATCH else (),
         pinned_engine=f"{pins.engine_version}+{pins.engine_build[:12]}",
         running_engine=f"{calculator.engine_version}+{calculator.engine_build[:12]}",
+        same_build=(pins.engine_version, pins.engine_build) == (calculator.engine_version, calculator.engine_build),
     )
 
 
@@ -95,15 +108,12 @@ def _recompose(revision: Revision, content: Mapping[str, Any], pins: Pins, repla
         valid_through_on=date.fromisoformat(content["validity"]["through"]),
         timezone=content["validity"]["timezone"],
     )
-    selections = {
-        item["id"]: item["selected_option_id"] for item in content["items"] if item["selected_option_id"] is not None
-    }
     return compose(
         content["spec"],
         replayed,
         validity=validity,
         tenant_id=revision.head.tenant_id,
-        selections=selections,
+        selections=selections_of(content),
         engine=(pins.engine_version, pins.engine_build),
     )
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.access.dependencies import idempotent
 from app.foundation.clock import ManualClock
-from app.foundation.idempotency import Answer, Idempotency, parse_key
+from app.foundation.idempotency import LEASE, Answer, Idempotency, parse_key
 from app.foundation.problems import Problem
 from app.foundation.tables import idempotency_keys
 
@@ -30,6 +30,7 @@ class Effects:
     def __init__(self) -> None:
         self.runs = 0
         self.problem: Problem | None = None
+        self.handles: list[Idempotency] = []
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def shop(app: FastAPI, effects: Effects) -> Iterator[TestClient]:
     @app.post("/long")
     async def long(idempotency: Annotated[Idempotency, Depends(idempotent)], body: Order) -> Response:
         await idempotency.reserve()
+        effects.handles.append(idempotency)
         if body.count == 0:
             return Response(status_code=202)  # as if the process died here: the lease is left behind
 
@@ -128,11 +130,29 @@ def test_an_abandoned_calculation_is_taken_over_when_its_lease_ends(
     assert shop.post("/long", json={"count": 0}, headers=KEY).status_code == 202
     busy = shop.post("/long", json={"count": 0}, headers=KEY)
     assert (busy.status_code, busy.json()["slug"]) == (409, "idempotency-in-progress")
-    assert busy.headers["retry-after"]
-    clock.advance(timedelta(seconds=61))
+    assert 1 < int(busy.headers["retry-after"]) <= LEASE.total_seconds()
+    clock.advance(timedelta(seconds=int(busy.headers["retry-after"]) - 1))
+    assert shop.post("/long", json={"count": 0}, headers=KEY).headers["retry-after"] == "1"
+    clock.advance(timedelta(seconds=1))
     assert shop.post("/long", json={"count": 0}, headers=KEY).status_code == 202
     assert shop.post("/long", json={"count": 1}, headers={"Idempotency-Key": '"new"'}).json() == {"run": 1}
     assert shop.post("/long", json={"count": 1}, headers={"Idempotency-Key": '"new"'}).json() == {"run": 1}
+
+
+def test_a_lease_is_kept_by_renewing_it_and_not_by_who_lost_it(
+    shop: TestClient, effects: Effects, clock: ManualClock
+) -> None:
+    assert shop.post("/long", json={"count": 0}, headers=KEY).status_code == 202
+    assert shop.portal is not None
+    for _ in range(3):
+        clock.advance(LEASE - timedelta(seconds=1))
+        shop.portal.call(effects.handles[0].renew)
+    assert shop.post("/long", json={"count": 0}, headers=KEY).headers["retry-after"] == str(int(LEASE.total_seconds()))
+    clock.advance(LEASE)
+    assert shop.post("/long", json={"count": 0}, headers=KEY).status_code == 202
+    clock.advance(LEASE - timedelta(seconds=1))
+    shop.portal.call(effects.handles[0].renew)
+    assert shop.post("/long", json={"count": 0}, headers=KEY).headers["retry-after"] == "1"
 
 
 @pytest.mark.parametrize("header", ['""', "two words", '"a', "é", "x" * 256, '"' + "x" * 256 + '"', ""])

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,21 @@ from sqlalchemy.engine import make_url
 
 from app.access.principal import LOOPBACK_TENANT, Principal
 from app.catalog import service as catalog
+from app.catalog.imports.plan import NewPrice
+from app.catalog.offers import PriceRow
+from app.catalog.resolve import resolve_price
+from app.catalog.revisions import RevisionContent, publish
+from app.catalog.snapshot import Snapshot
 from app.foundation.clock import ManualClock
 from app.foundation.columns import metadata
-from app.foundation.database import Database
+from app.foundation.database import SYSTEM, Database
 from app.foundation.migrations import load_all_tables, migrate
 from app.foundation.settings import Settings
 from tests.conftest import fresh_postgres
 
 load_all_tables()
 TENANT_TABLES = sorted(table.name for table in metadata.tables.values() if "tenant_id" in table.columns)
+PUBLISHED_TABLES = sorted(t.name for t in metadata.tables.values() if "recorded_revision" in t.columns)
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 
@@ -59,6 +66,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute(f"TRUNCATE {', '.join(TENANT_TABLES)} RESTART IDENTITY CASCADE")
+        for name in PUBLISHED_TABLES:
+            connection.execute(f"DELETE FROM {name} WHERE recorded_revision > 1")
+        connection.execute("DELETE FROM catalog_revision WHERE number > 1")
     return url
 
 
@@ -76,6 +86,47 @@ def job(**more: Any) -> dict[str, Any]:
         "supply": {"accelerators": ["h100-sxm5-80"], "accelerator_count": 64, "providers": ["aws"]},
     }
     return {"items": [item], **more}
+
+
+class Shop:
+    """Publishes catalog revisions that change single prices."""
+
+    def __init__(self, client: TestClient) -> None:
+        self.database: Database = client.app.state.database  # type: ignore[attr-defined]
+
+    def snapshot(self) -> Snapshot:
+        return self.database.read_now(catalog.current_snapshot, SYSTEM)
+
+    def set_price(self, offer_id: str, factor: str, *, base: str | None = None) -> str:
+        """Publish the offer's price times a factor (of another offer's, where ``base`` names one), from today on."""
+        snapshot = self.snapshot()
+        row, like = (
+            resolve_price(snapshot, snapshot.offers[name], NOON.date()).row for name in (offer_id, base or offer_id)
+        )
+        assert row is not None
+        assert like is not None
+        return self._publish(self._again(row, amount=like.amount * Decimal(factor), valid_from=NOON.date()))
+
+    def end(self, offer_id: str) -> str:
+        """Publish that the offer is sold no more from today on."""
+        rows = self.snapshot().prices_of(offer_id)
+        return self._publish(*(self._again(row, valid_to=NOON.date()) for row in rows))
+
+    def _again(self, row: PriceRow, **changes: Any) -> NewPrice:
+        fields = {name: getattr(row, name) for name in NewPrice.__slots__ if name != "supersedes"}
+        return NewPrice(**{**fields, "observed_on": NOON.date(), **changes})
+
+    def _publish(self, *prices: NewPrice) -> str:
+        content = RevisionContent(prices=prices)
+        published = self.database.transact_now(
+            lambda c: publish(c, content, reason="a change of prices", actor="test", now=NOON), SYSTEM
+        )
+        return published.id
+
+
+@pytest.fixture
+def shop(client: TestClient) -> Shop:
+    return Shop(client)
 
 
 class Desk:

@@ -214,6 +214,40 @@ def test_verify_without_the_pinned_engine_says_so_and_replays_the_money(
     assert strict.json()["engine_version"] == ENGINE_VERSION
 
 
+def test_another_build_of_the_pinned_engine_version_replays_and_is_named(
+    client: TestClient, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quote = desk.create()
+    path = f"/v1/quotes/{quote['id']}/revisions/1"
+    assert client.post(f"{path}/verify").json()["engine"]["same_build"] is True
+    monkeypatch.setattr("app.quotes.calculation._builds", {})
+    monkeypatch.setattr("app.quotes.calculation._engine_source", lambda: {"engine.py": "tidied up"})
+    found = client.post(f"{path}/verify", json={"engine": "required"})
+    assert (found.status_code, found.json()["match"]) == (200, True)
+    assert found.json()["parts"] == {"content": "match", "money": "match", "engine": "match"}
+    engine = found.json()["engine"]
+    assert (engine["same_build"], engine["pinned"] != engine["running"]) == (False, True)
+    assert client.get(f"{path}/explain").json()["items"][0]["improvements"]["status"] == "computed"
+
+
+def test_an_accepted_quote_whose_engine_is_gone_still_stands(
+    client: TestClient, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quote_id, revision = desk.issued()
+    desk.accept(revision)
+    before = desk.show(quote_id)
+    monkeypatch.setattr("app.quotes.calculation.ENGINE_VERSION", "9.9.9")
+    assert desk.show(quote_id) == before
+    verdict = client.post(f"/v1/quotes/{quote_id}/revisions/1/verify").json()
+    assert verdict["recomputed_sha256"] == revision["content_sha256"]
+    assert (verdict["parts"]["engine"], verdict["match"]) == ("engine-unavailable", True)
+    explained = client.get(f"/v1/quotes/{quote_id}/revisions/1/explain").json()["items"][0]
+    assert explained["improvements"] == {"status": "engine-unavailable", "items": []}
+    assert explained["waterfall"]
+    amended = client.post(f"/v1/quotes/{quote_id}/reprice").json()
+    assert amended["pins"]["engine_version"] == "9.9.9"
+
+
 def test_another_tenants_quote_is_not_there(desk: Desk, as_person, client: TestClient) -> None:
     quote = desk.create()
     as_person("eve", "quotes:read", "quotes:write", tenant="ten_other")

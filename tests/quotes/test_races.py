@@ -20,9 +20,11 @@ from sqlalchemy import func, select
 from app.access import audit
 from app.access.principal import LOOPBACK_TENANT
 from app.foundation.database import SYSTEM, Database
+from app.foundation.idempotency import LEASE
 from app.quotes.content import is_intact
 from app.quotes.tables import quote_acceptances, quote_revisions, quotes
 from tests.quotes.conftest import Desk, job
+from tests.quotes.dying_server import POINTS
 
 CLIENTS = 50
 
@@ -30,6 +32,16 @@ CLIENTS = 50
 def at_once(call: Callable[[int], httpx.Response], clients: int = CLIENTS) -> list[httpx.Response]:
     with ThreadPoolExecutor(clients) as pool:
         return list(pool.map(call, range(clients)))
+
+
+def patiently(send: Callable[[], httpx.Response]) -> httpx.Response:
+    """Come back as Retry-After says while the first request with the key is on its way or the service is busy."""
+    for _ in range(60):
+        answer = send()
+        if answer.status_code not in (409, 429, 503) or "retry-after" not in answer.headers:
+            break
+        time.sleep(float(answer.headers["retry-after"]))
+    return answer
 
 
 def count(database: Database, table: Any) -> int:
@@ -40,14 +52,7 @@ def test_fifty_creates_with_ten_keys_make_ten_quotes(client: TestClient) -> None
     client.post("/v1/estimates", json=job())
 
     def create(n: int) -> httpx.Response:
-        """Come back while the first request with the key is on its way: 409 with Retry-After says so."""
-        for _ in range(60):
-            answer = client.post("/v1/quotes", json=job(), headers={"Idempotency-Key": f'"k{n % 10}"'})
-            if answer.status_code != 409:
-                break
-            assert answer.json()["slug"] == "idempotency-in-progress"
-            time.sleep(min(1.0, float(answer.headers["retry-after"])))
-        return answer
+        return patiently(lambda: client.post("/v1/quotes", json=job(), headers={"Idempotency-Key": f'"k{n % 10}"'}))
 
     answers = at_once(create)
     assert Counter(a.status_code for a in answers) == {201: CLIENTS}
@@ -103,14 +108,15 @@ def test_an_offer_is_accepted_or_replaced_never_both(client: TestClient, desk: D
 
 
 @contextmanager
-def served(database_url: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
-    """A real server process on a free port."""
+def served(database_url: str, *, dies: str | None = None) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+    """A real server process on a free port; ``dies`` names the point at which it kills itself."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = {"DATABASE_URL": database_url, "PORT": str(port), "LOG_LEVEL": "CRITICAL", "WORKERS": "1"}
     environment = {**os.environ, **{f"GPUQUOTE_{name}": value for name, value in settings.items()}}
-    process = subprocess.Popen([sys.executable, "-m", "app"], env=environment)
+    module = ["app"] if dies is None else ["tests.quotes.dying_server", dies]
+    process = subprocess.Popen([sys.executable, "-m", *module], env=environment)
     client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
     try:
         for _ in range(600):
@@ -154,6 +160,37 @@ def test_a_killed_server_leaves_whole_quotes_or_none(database_url: str) -> None:
         again = dict(zip(range(60), pool.map(lambda n: post(client, f"k{n}"), range(60)), strict=True))
     assert all(again[int(key[1:])] == quote_id for key, quote_id in answered.items())
     _check_whole(database_url, at_least=61, at_most=61)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", sorted(POINTS))
+def test_a_server_killed_at_any_point_leaves_one_quote_to_the_retry(database_url: str, point: str) -> None:
+    """An unanswered quote is whole or absent; the retry, when Retry-After says, gets one quote."""
+
+    def post(client: httpx.Client) -> httpx.Response:
+        return client.post("/v1/quotes", json=job(), headers={"Idempotency-Key": '"once"'})
+
+    with served(database_url, dies=point) as (client, process):
+        with pytest.raises(httpx.TransportError):
+            post(client)
+        assert process.wait(timeout=30) == -signal.SIGKILL
+    stored = point == "committed"
+    _check_whole(database_url, at_least=stored, at_most=stored)
+    with served(database_url) as (client, _process):
+        first = post(client)
+        if first.status_code == 409:
+            # The server came back before the lease ended.
+            assert (point, first.json()["slug"]) == ("leased", "idempotency-in-progress")
+            wait = float(first.headers["retry-after"])
+            assert 0 < wait <= LEASE.total_seconds()
+            time.sleep(wait)
+            first = post(client)
+        assert first.status_code == 201, first.text
+        assert ("idempotent-replayed" in first.headers) is stored
+        again = post(client)
+        assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+        assert client.get(first.headers["location"]).json() == first.json()
+    _check_whole(database_url, at_least=1, at_most=1)
 
 
 def _check_whole(database_url: str, *, at_least: int, at_most: int = 61) -> None:
