@@ -109,7 +109,7 @@ class Shop:
 
     def end(self, offer_id: str) -> str:
         """Publish that the offer is sold no more from today on."""
-        rows = self.snapshot().prices_of(offer_id)
+        rows = [row for row in self.snapshot().prices_of(offer_id) if row.covers(NOON.date())]
         return self._publish(*(self._again(row, valid_to=NOON.date()) for row in rows))
 
     def _again(self, row: PriceRow, **changes: Any) -> NewPrice:
