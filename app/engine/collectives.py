@@ -90,6 +90,7 @@ def all_to_all_time(
     scale_out_bytes_per_s: Real,
     scale_up_latency_s: Real,
     scale_out_latency_s: Real,
+    copies: Real = 0.0,
 ) -> Real:
     """Time of an all-to-all in which every rank sends ``rank_bytes`` evenly to the group.
 
@@ -99,17 +100,29 @@ def all_to_all_time(
     group, inside : float or array
     scale_up_bytes_per_s, scale_out_bytes_per_s : float or array [byte/s]
     scale_up_latency_s, scale_out_latency_s : float or array [s]
+    copies : float or array
+        Destinations of each token, where the dispatcher sends it once to each domain and spreads it there; 0 where
+        every copy goes its own way.
 
     Returns
     -------
     float or array [s]
 
+    Notes
+    -----
+    Of ``k`` copies to ``d`` domains, ``d (1 - (1 - 1/d)^k)`` domains get at least one under uniform routing.
+
     References
     ----------
     1. Thakur et al. 2005; DeepSeek-AI, DeepEP (dispatch and combine over NVLink and RDMA).
     """
-    inner = rank_bytes * (inside - 1.0) / (group * scale_up_bytes_per_s) + (group > 1.0) * scale_up_latency_s
-    outer = rank_bytes * (group - inside) / (group * scale_out_bytes_per_s) + (group > inside) * scale_out_latency_s
+    domains = group / inside
+    sent = np.where(copies > 0.0, domains * -np.expm1(copies * np.log1p(-1.0 / np.maximum(domains, 1.0 + 1e-9))), 1.0)
+    crossing = np.where((copies > 0.0) & (domains > 1.0), sent / np.maximum(copies, 1.0), 1.0)
+    spread = np.where(copies > 0.0, inside, group)
+    inner = rank_bytes * (inside - 1.0) / (spread * scale_up_bytes_per_s) + (group > 1.0) * scale_up_latency_s
+    outer = crossing * rank_bytes * (group - inside) / (group * scale_out_bytes_per_s)
+    outer = outer + (group > inside) * scale_out_latency_s
     return np.maximum(inner, outer)
 
 

@@ -6,7 +6,7 @@ from datetime import date
 
 from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
-from app.engine.training.calibration import STACK_FAMILIES
+from app.engine.training.setting import STACK_FAMILIES
 from app.engine.transformer import Transformer
 from app.engine.workload import (
     Adapter,

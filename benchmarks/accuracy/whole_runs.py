@@ -10,17 +10,18 @@ from typing import Any
 
 import yaml
 
-from app.catalog.shipped import read_data, shipped_accelerators, shipped_models
+from app.catalog.shipped import read_data, shipped_models
 from app.engine.errors import EngineInputError
 from app.engine.hardware import Cluster, Fabric
 from app.engine.huggingface import read_config
 from app.engine.outcome import Infeasible
-from app.engine.run import RunConditions, run_training
+from app.engine.run import run_training
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_training
 from app.engine.transformer import Transformer
 from app.engine.typical import typical_mixture, typical_transformer
 from app.engine.workload import Software, TrainingPlanRequest, TrainingWorkload
+from benchmarks.accuracy.run_facts import accelerator_of, conditions_of, precision_of, stack_of, year_of
 
 Case = Mapping[str, Any]
 
@@ -31,22 +32,6 @@ KINDS = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora")
 SEQUENCE = 4096
 PRETRAIN_BATCH_TOKENS = 4_194_304
 FINETUNE_BATCH_SEQUENCES = 32
-
-# The stack a report names, by words of its source; None = as tuned as the best calibrated one (llm.c and its speedruns
-# are hand-written kernels and compiled graphs, NVIDIA's own reports its own stack). Everything else is somebody's own
-# run of an open framework.
-STACKS: tuple[tuple[str, str | None], ...] = (
-    ("llm.c", None),
-    ("modded-nanogpt", None),
-    ("nanochat", None),
-    ("nemotron", None),
-    ("gpt-neox", "deepspeed"),
-    ("mpt-30b", "llm-foundry"),
-    ("fsdp_qlora", "fsdp"),
-    ("starcoder", "megatron"),
-    ("open-instruct", "deepspeed"),
-)
-OWN_RUN = "plain"
 
 # Rows a configuration is spelled with in the file, and its name in a Hugging Face configuration.
 DIMENSIONS = {
@@ -130,10 +115,12 @@ class _RefusedError(ValueError):
 
 def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float, float, float], str, str]:
     hardware = case["hardware"]
-    accelerator = shipped_accelerators().get(hardware["catalog_id"])
+    accelerator, assumed = accelerator_of(case)
     if accelerator is None:
         raise _RefusedError(f"accelerator not in the catalog: {hardware.get('label')}")
     transformer, basis = _transformer(case["model"])
+    basis += ", part assumed" if assumed else ""
+    year = year_of(case, accelerator)
     sequence = case.get("sequence_length") or SEQUENCE
     batch_tokens = case.get("global_batch_tokens")
     if batch_tokens is None:
@@ -153,22 +140,17 @@ def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float,
         tokens=float(case["tokens"]),
         sequence_length=sequence,
         global_batch_sequences=max(1, round(batch_tokens / sequence)),
-        precision="bf16",
-        software=Software(stack=_stack(case)),
+        precision=precision_of(case, accelerator),
+        software=Software(stack=stack_of(case), released_year=year),
     )
     result = search_training(workload, cluster, TrainingPlanRequest(), calibration)
     if isinstance(result, Infeasible):
         raise _RefusedError(f"{result.rule}: {result.message}")
-    outcome = run_training(result, workload, cluster, RunConditions())
+    outcome = run_training(result, workload, cluster, conditions_of(year))
     if isinstance(outcome, Infeasible):
         raise _RefusedError(f"{outcome.rule}: {outcome.message}")
     band = outcome.run_hours
     return (band.p10, band.p50, band.p90), result.evidence_class, basis
-
-
-def _stack(case: Case) -> str | None:
-    text = f"{case['id']} {case.get('source', '')}".lower()
-    return next((stack for word, stack in STACKS if word in text), OWN_RUN)
 
 
 def _transformer(model: Case) -> tuple[Transformer, str]:
@@ -181,7 +163,8 @@ def _transformer(model: Case) -> tuple[Transformer, str]:
         config["model_type"] = "llama" if stated.get("gated_mlp", True) else "gpt_neox"
         config["tie_word_embeddings"] = bool(stated.get("tied", False))
         return read_config(config, name=model["name"]).transformer, "stated dimensions"
-    for family in re.findall(r"[a-z0-9.]+(?:-[a-z0-9.]+)+", str(stated.get("note", "")).lower()):
+    told = f"{stated.get('note', '')} {str(model.get('name') or '').split(' (')[0].replace(' ', '-')}".lower()
+    for family in re.findall(r"[a-z0-9.]+(?:-[a-z0-9.]+)+", told):
         if family in shipped_models():
             return shipped_models()[family], f"family {family}"
     parameters, active = model.get("parameters"), model.get("active_parameters")

@@ -8,17 +8,34 @@ from numpy.typing import NDArray
 
 from app.engine.outcome import Infeasible
 from app.engine.training.architecture import Architecture, architecture_of, stack
-from app.engine.training.calibration import BASES, Coefficients, Setting, TrainingCalibration
+from app.engine.training.calibration import BASES, Coefficients, TrainingCalibration
 from app.engine.training.hardware_arrays import Hardware
-from app.engine.training.layer import layer_times
+from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.memory import Formats
 from app.engine.training.plans import PlanArrays, concatenate
 from app.engine.training.problem import Problem
-from app.engine.training.step import Job, StepTimes, step_times
+from app.engine.training.setting import Setting
+from app.engine.training.step import Job, step_times
 from benchmarks.training.rows import Row
 from benchmarks.training.stated import rank_row
 
 Array = NDArray[np.float64]
+
+# step of the numerical derivative, and the quantities that layer times depend on; the others only enter the step
+STEP = 1.0e-4
+LAYER_QUANTITIES = frozenset(
+    (
+        "matmul_share",
+        "head",
+        "expert_share",
+        "attention_share",
+        "elementwise",
+        "quantize",
+        "permute",
+        "scan",
+        "slowdown",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +51,7 @@ class Packed:
     formats: Formats
     curves: dict[str, Array]
     fused: Array
+    node_dispatch: Array
 
     def take(self, index: NDArray[np.intp]) -> "Packed":
         """Some of the rows."""
@@ -55,6 +73,7 @@ class Packed:
             formats=Formats(**every(self.formats)),  # type: ignore[arg-type]
             curves={name: value[index] for name, value in self.curves.items()},
             fused=self.fused[index],
+            node_dispatch=self.node_dispatch[index],
         )
 
     def touched(self, effect: int) -> NDArray[np.intp]:
@@ -76,18 +95,37 @@ class Packed:
             curve_half_k=self.curves["half_k"],
             head_max_share=head,
             fused_attention=self.fused,
+            node_dispatch=self.node_dispatch,
         )
 
-    def times(self, effects: Array) -> StepTimes:
-        """Step times of every row."""
-        c = self.coefficients(effects)
-        layers = layer_times(self.architecture, self.plans, self.job.sequence, self.job.document, self.hardware, c)
-        return step_times(self.architecture, self.plans, layers, self.job, self.hardware, c, self.formats)
+    def layers(self, c: Coefficients) -> LayerTimes:
+        """Layer times of every row."""
+        return layer_times(self.architecture, self.plans, self.job.sequence, self.job.document, self.hardware, c)
 
     def log_rates(self, effects: Array) -> Array:
         """Log of tokens per second and accelerator of every row."""
+        c = self.coefficients(effects)
+        return self._log_rates(c, self.layers(c))
+
+    def _log_rates(self, c: Coefficients, layers: LayerTimes) -> Array:
+        times = step_times(self.architecture, self.plans, layers, self.job, self.hardware, c, self.formats)
         tokens = np.asarray(self.job.global_batch * self.job.sequence)
-        return np.asarray(np.log(tokens / (self.times(effects).total * self.hardware.accelerators)))
+        return np.asarray(np.log(tokens / (times.total * self.hardware.accelerators)))
+
+    def sensitivity(self, effects: Array) -> Array:
+        """Derivative of every row's log rate to every effect, shape (rows, effects): by quantity, then by design."""
+        c = self.coefficients(effects)
+        layers = self.layers(c)
+        before = self._log_rates(c, layers)
+        out = np.zeros((before.size, effects.size))
+        for name, matrix in self.design.items():
+            if not matrix.any():
+                continue
+            field = "head_max_share" if name == "head" else name
+            moved = replace(c, **{field: getattr(c, field) * np.exp(STEP)})
+            moved_layers = self.layers(moved) if name in LAYER_QUANTITIES else layers
+            out += ((self._log_rates(moved, moved_layers) - before) / STEP)[:, None] * matrix
+        return out
 
 
 def resolve_plans(
@@ -150,4 +188,5 @@ def pack(
         formats=Formats(**gather(Formats, [p.formats for p in problems])),
         curves=columns,
         fused=np.array([float(s.fused_attention) for s in settings]),
+        node_dispatch=np.array([float(s.node_dispatch) for s in settings]),
     )

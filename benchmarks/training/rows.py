@@ -9,8 +9,12 @@ from typing import Any
 
 from app.catalog.shipped import accelerator_id_of, shipped_accelerators, shipped_models, unusable_models
 from app.engine.hardware import Accelerator, Cluster, Fabric
+<<<<<<< HEAD
 from app.engine.training.calibration import FUSED_ATTENTION_YEAR, STACK_FAMILIES, UNFUSED_ATTENTION_STACKS
+=======
+>>>>>>> b530629 (Training engine: token dispatch once a node, waits by held experts, priors for unmeasured stacks; one count of FLOPs and adapters)
 from app.engine.training.hardware_arrays import COMPILED_VENDORS, dense_peak
+from app.engine.training.setting import FUSED_ATTENTION_YEAR, STACK_FAMILIES
 from app.engine.workload import Adapter, Software, TrainingPlanRequest, TrainingWorkload
 from benchmarks.training.stack_words import row_text, source_text, stack_of
 
@@ -82,6 +86,9 @@ def _year(row: Mapping[str, Any]) -> float | None:
     # a paper dates its software, whatever repository carries its table today
     if paper := re.search(r"et al\.?,? (\d{4})", title):
         return float(paper.group(1)) + 0.3
+    # the container a table names is its software; the date of the file that carries it only bounds it
+    if container := re.search(r"\(2(\d)\.(\d\d) (?:era|container)\)", source_text(row)):
+        return 2020.0 + float(container.group(1)) + (float(container.group(2)) - 0.5) / 12.0
     stated = row.get("software_released_on")
     if not stated:
         return None

@@ -24,6 +24,8 @@ from app.engine.transformer import (
 )
 
 Array = NDArray[np.float64]
+# layers, heads, key plus value head size, window [token]
+AttentionKind = tuple[float, float, float, float]
 
 # bf16 activations
 ACTIVATION_BYTES = 2.0
@@ -47,7 +49,7 @@ class Architecture:
     splits_n, splits_k, expert, compressed : array
         1 where tensor parallelism divides n (k); 1 for routed experts; 1 for matmuls in the low-precision format.
     attention_layers, attention_heads, attention_dims, attention_window : array, shape (mixers,) or (mixers, jobs)
-        Layers, heads, key plus value head size, window [token] of each kind of softmax attention.
+        Layers, heads, key plus value head size, window [token] of each kind of softmax attention and sparse indexer.
     scan_flops : float [FLOP/token]
         Forward work of state-space and linear-attention scans over all layers.
     hidden, vocab, depth, moe_depth, tensor_blocks : float
@@ -55,6 +57,8 @@ class Architecture:
     hidden_passes, sharded_elements, expert_elements : float [element/token]
         Elements moved by memory-bound kernels forward over all layers: full width, width divided by tensor
         parallelism, and width of routed copies divided by expert-tensor parallelism.
+    experts, active_experts : float
+        Routed experts of a layer that has them, and how many of them a token visits.
     routed_elements : float [element/token]
         Elements of routed copies (top-k times width), over all layers: dispatched once, combined once.
     key_value_elements : float [element/token]
@@ -96,6 +100,8 @@ class Architecture:
     hidden_passes: Array | float
     sharded_elements: Array | float
     expert_elements: Array | float
+    experts: Array | float
+    active_experts: Array | float
     routed_elements: Array | float
     key_value_elements: Array | float
     quantized_elements: Array | float
@@ -116,7 +122,28 @@ class Architecture:
     selective_expert_sharded: Array | float
 
 
-def _mixer_sums(group: LayerGroup, sums: dict[str, float], attention: list[tuple[float, float, float, float]]) -> None:
+def _limit(*tokens: int | None) -> float:
+    return float(min((t for t in tokens if t is not None), default=np.inf))
+
+
+def _indexer(count: float, heads: int, dims: int, window: float = np.inf) -> list[AttentionKind]:
+    return [(count, float(heads), float(dims), window)] if heads else []
+
+
+def _softmax_kinds(count: float, mixer: SoftmaxAttention) -> list[AttentionKind]:
+    """The same counts as :func:`app.engine.flops.sequence_core_flops`, kind by kind."""
+    heads, width = float(mixer.heads), float(mixer.head_dim + mixer.value_head_dim)
+    if mixer.compression is None:
+        found = [(count, heads, width, _limit(mixer.window, mixer.selected_tokens))]
+        return found + _indexer(count, mixer.index_heads, mixer.index_head_dim, _limit(mixer.window))
+    # beside its window a query meets entries that stand for ``compression`` tokens each: so many fewer layers
+    entries = count / mixer.compression
+    selected = float(mixer.selected_tokens * mixer.compression) if mixer.selected_tokens else np.inf
+    found = [(count, heads, width, _limit(mixer.window)), (entries, heads, width, selected)]
+    return found + _indexer(entries, mixer.index_heads, mixer.index_head_dim)
+
+
+def _mixer_sums(group: LayerGroup, sums: dict[str, float], attention: list[AttentionKind]) -> None:
     count = float(group.count)
     match group.mixer:
         case SoftmaxAttention() as mixer:
@@ -124,15 +151,13 @@ def _mixer_sums(group: LayerGroup, sums: dict[str, float], attention: list[tuple
             values = mixer.kv_heads * mixer.value_head_dim
             keys = mixer.kv_heads * mixer.head_dim
             out = mixer.heads * mixer.value_head_dim
-            window = float(mixer.window or (2 * mixer.selected_tokens if mixer.selected_tokens else np.inf))
-            attention.append((count, float(mixer.heads), float(mixer.head_dim + mixer.value_head_dim), window))
+            attention += _softmax_kinds(count, mixer)
         case LatentAttention() as mixer:
             head = mixer.qk_nope_head_dim + mixer.qk_rope_head_dim
             queries, keys = mixer.heads * head, mixer.heads * head
             values = out = mixer.heads * mixer.v_head_dim
-            # a sparse indexer caps the keys a query meets, much as a window does
-            window = float(2 * mixer.selected_tokens) if mixer.selected_tokens else np.inf
-            attention.append((count, float(mixer.heads), float(head + mixer.v_head_dim), window))
+            attention.append((count, float(mixer.heads), float(head + mixer.v_head_dim), _limit(mixer.selected_tokens)))
+            attention += _indexer(count, mixer.index_heads, mixer.index_head_dim)
         case StateSpace() as mixer:
             out = queries = mixer.heads * mixer.head_dim
             keys = values = mixer.groups * mixer.state
@@ -168,6 +193,7 @@ def _feed_forward_sums(hidden: int, group: LayerGroup, sums: dict[str, float]) -
             expert_up, expert_down = moe.active_experts * moe.expert_ffn * factor, moe.active_experts * moe.expert_ffn
             routed = float(moe.active_experts * (moe.latent or hidden))
             sums["moe_depth"] += count
+            sums["experts"], sums["active_experts"] = float(moe.experts), float(moe.active_experts)
             sums["tensor_blocks"] += count * float(up > 0.0)
         case None:
             return
@@ -221,7 +247,7 @@ def architecture_of(transformer: Transformer, mtp_layers: int = 0) -> Architectu
         last = groups[-1]
         groups.append(LayerGroup(count=mtp_layers, mixer=last.mixer, feed_forward=last.feed_forward))
     scalars = {f.name: 0.0 for f in fields(Architecture)}
-    attention: list[tuple[float, float, float, float]] = []
+    attention: list[AttentionKind] = []
     matmuls: list[tuple[float, Matmul]] = []
     for group in groups:
         matmuls += [(float(group.count), matmul) for matmul in layer_matmuls(hidden, group)]
@@ -248,9 +274,7 @@ def architecture_of(transformer: Transformer, mtp_layers: int = 0) -> Architectu
     return Architecture(**(scalars | arrays))  # type: ignore[arg-type]
 
 
-def _arrays(
-    matmuls: list[tuple[float, Matmul]], attention: list[tuple[float, float, float, float]]
-) -> dict[str, Array]:
+def _arrays(matmuls: list[tuple[float, Matmul]], attention: list[AttentionKind]) -> dict[str, Array]:
     column = [m for _, m in matmuls]
     kinds = np.array(attention or [(0.0, 0.0, 0.0, np.inf)], dtype=np.float64).T
     return {
@@ -340,34 +364,3 @@ def trained_parameters(architecture: Architecture) -> Array | float:
     a = architecture
     weights = a.dense_parameters + a.replicated_parameters + a.expert_parameters
     return weights + a.tables * a.embedding_parameters + a.other_parameters
-
-
-def model_flops_per_token(
-    architecture: Architecture, sequence: Array | float, causal_share: float = 0.5, weight_gradient_share: float = 1.0
-) -> Array:
-    """Model FLOPs of one trained token, forward and backward, without recomputation.
-
-    Parameters
-    ----------
-    architecture : Architecture
-    sequence : float or array [token]
-    causal_share : float [1]
-        One half counts causal attention as computed; one counts the full square, as some sources do.
-    weight_gradient_share : float [1]
-        Share of the weight matrices whose gradient is computed: 0 under LoRA, whose frozen weights need the forward
-        product and the input's gradient only (4N where full training needs 6N).
-
-    Returns
-    -------
-    array [FLOP/token]
-
-    References
-    ----------
-    1. Narayanan et al. 2021; Chowdhery et al. 2022 (PaLM), appendix B; Hu et al. 2021 (LoRA), section 4.2.
-    """
-    a = architecture
-    matmul = np.sum(2.0 * a.k * a.n * a.active * a.layers, axis=0) + 2.0 * a.hidden * a.vocab
-    span = np.minimum(sequence, a.attention_window)
-    keys = span - span * span / sequence * (1.0 - causal_share)
-    attention = np.sum(2.0 * a.attention_layers * a.attention_heads * a.attention_dims * keys, axis=0)
-    return np.asarray((2.0 + weight_gradient_share) * matmul + 3.0 * (attention + a.scan_flops), dtype=np.float64)

@@ -7,74 +7,15 @@ and the whole share, and says so in its evidence class.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from math import exp, log
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.hardware import Accelerator
 from app.engine.kernels import MatmulCurve
-from app.engine.precision import FORMATS
-from app.engine.workload import TrainingWorkload
+from app.engine.training.setting import Setting
 
 Real = float | NDArray[np.float64]
-
-# decimal year that a workload without a software date is taken at: the newest rows of the calibration (2026-06)
-NEWEST_SOFTWARE_YEAR = 2026.5
-# software effects are counted from here, and not beyond the years that were measured
-SOFTWARE_ORIGIN_YEAR, SOFTWARE_FIRST_YEAR, SOFTWARE_LAST_YEAR = 2025.5, 2021.0, 2026.7
-# layers with experts moved fast in these years (DeepSeek-V3 on 256 B200: 2139 to 3328 tokens/s in nine months)
-EXPERTS_FIRST_YEAR = 2025.3
-# fused (flash) attention reached the training stacks between its paper (Dao et al. 2022) and early 2023
-FUSED_ATTENTION_YEAR = 2023.2
-# sequence parallelism beside tensor parallelism came with selective recomputation (Korthikanti et al. 2022)
-SEQUENCE_PARALLEL_YEAR = 2022.25
-# context parallelism: Ring Attention (Liu et al., October 2023), Megatron-Core 0.5
-CONTEXT_PARALLEL_YEAR = 2023.8
-# dropless mixture-of-experts layers without host synchronisation: Megatron-Core 0.16 and later, 2026
-SYNC_FREE_EXPERTS_YEAR = 2026.35
-
-# a part holds its datasheet clock as far as its power budget lets it: watts per dense 16-bit FLOP/s, counted from the
-# H100 SXM's 700 W for 989 TFLOP/s
-POWER_ORIGIN_W_PER_FLOP_PER_S = 700.0 / 989.0e12
-
-PRECISION_CLASSES = {
-    "bf16": "16bit",
-    "fp16": "16bit",
-    "tf32": "16bit",
-    "fp32": "16bit",
-    "fp8": "fp8",
-    "mxfp8": "mxfp8",
-    "nvfp4": "nvfp4",
-    "mxfp4": "nvfp4",
-    "int8": "int8",
-}
-
-# stacks as families: how much of a step is fused, captured in graphs and overlapped differs between them
-STACK_FAMILIES = {
-    "megatron": "megatron",
-    "nemo": "megatron",
-    "megatron-bridge": "megatron",
-    "mlperf": "megatron",
-    "maxtext": "xla",
-    "jax": "xla",
-    "xla": "xla",
-    "torchtitan": "pytorch",
-    "fsdp": "pytorch",
-    "pytorch": "pytorch",
-    "llm-foundry": "pytorch",
-    "automodel": "pytorch",
-    "deepspeed": "deepspeed",
-    "megatron-deepspeed": "deepspeed",
-    "neuron": "neuron",
-    "habana": "habana",
-    # anyone's own run of an open framework with its defaults: no vendor recipe
-    "plain": "plain",
-}
-# families whose attention kernels of the time were written for Ampere (FlashAttention 2: 0.35 of an H100's peak against
-# 0.6 of an A100's, Shah et al. 2024) while vendor stacks had rewritten theirs
-LATE_ATTENTION_FAMILIES, EARLY_GENERATIONS = ("pytorch", "deepspeed"), ("Ampere", "Ada", "Volta")
-UNFUSED_ATTENTION_STACKS = ("megatron-deepspeed",)
 
 # generations that borrow a neighbour's matmul curve where they have none of their own
 CURVE_NEIGHBOURS = {
@@ -100,7 +41,9 @@ class Coefficients:
     scan : float or array
         Time of state-space and linear-attention scans relative to the same FLOPs in fused attention.
     host_layer_s, host_moe_s : float or array [s]
-        Time the host needs to launch one layer's forward and backward; the same for a layer with experts.
+        Time the host needs to launch one layer's forward and backward; what a layer with experts waits beside it.
+    host_expert : float or array
+        What each expert an accelerator holds adds to that wait, relative to it (launches of its matmuls and casts).
     tensor_exposed, context_exposed, expert_exposed, pipeline_exposed, data_exposed, shard_exposed : float or array
         Share of each kind of traffic that computation does not hide.
     scale_up_share, scale_out_share : float or array
@@ -115,6 +58,8 @@ class Coefficients:
         The matmul curve, as in :class:`app.engine.kernels.MatmulCurve`; ``head_*`` the one of the 16-bit head.
     fused_attention : float or array
         1 where attention does not write its scores to memory.
+    node_dispatch : float or array
+        1 where a token crosses the network once for each node that has experts of it, not once for each expert.
 
     References
     ----------
@@ -130,6 +75,7 @@ class Coefficients:
     scan: Real
     host_layer_s: Real
     host_moe_s: Real
+    host_expert: Real
     tensor_exposed: Real
     context_exposed: Real
     expert_exposed: Real
@@ -147,6 +93,7 @@ class Coefficients:
     curve_half_k: Real
     head_max_share: Real
     fused_attention: Real
+    node_dispatch: Real
 
 
 # base values before any fit: order of magnitude from the references of each field
@@ -159,7 +106,8 @@ BASES: dict[str, float] = {
     "permute": 1.5,
     "scan": 4.0,
     "host_layer_s": 1.0e-3,
-    "host_moe_s": 3.0e-3,
+    "host_moe_s": 2.0e-3,
+    "host_expert": 0.05,
     "tensor_exposed": 0.6,
     "context_exposed": 0.3,
     "expert_exposed": 0.7,
@@ -172,125 +120,6 @@ BASES: dict[str, float] = {
     "scale_loss": 0.004,
     "slowdown": 1.0,
 }
-
-# which effects a quantity may have; order is from the general to the particular
-LEVELS: dict[str, tuple[str, ...]] = {
-    "matmul_share": ("all", "vendor", "generation", "precision", "generation_precision", "year", "power"),
-    "expert_share": ("all", "vendor", "generation", "precision", "moe_year", "family"),
-    "attention_share": ("all", "vendor", "generation", "late_kernels", "year"),
-    "elementwise": ("all", "vendor", "generation", "family"),
-    "quantize": ("all", "precision"),
-    "permute": ("all", "moe_year"),
-    "scan": ("all",),
-    "host_layer_s": ("all", "family"),
-    "host_moe_s": ("all", "routing", "sync_free", "moe_year", "compiled"),
-    "tensor_exposed": ("all", "family"),
-    "context_exposed": ("all",),
-    "expert_exposed": ("all", "moe_year"),
-    "pipeline_exposed": ("all",),
-    "data_exposed": ("all",),
-    "shard_exposed": ("all", "family"),
-    "scale_up_share": (),
-    "scale_out_share": (),
-    "step_fixed_s": ("all",),
-    "scale_loss": ("all",),
-    "slowdown": ("family", "method"),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """The circumstances effects are looked up by: chip, format, software, method, routing."""
-
-    vendor: str
-    generation: str
-    precision: str
-    curve_format: str
-    family: str
-    fused_attention: bool
-    sequence_parallel: bool
-    context_parallel: bool
-    year: float
-    log_power: float
-    method: str
-    routing: str
-
-    def keys(self, quantity: str) -> list[tuple[str, float]]:
-        """Effects of a quantity that apply here: (name, covariate)."""
-        found: list[tuple[str, float]] = []
-        for level in LEVELS[quantity]:
-            match level:
-                case "all":
-                    found.append((f"{quantity}/all", 1.0))
-                case "generation_precision":
-                    found.append((f"{quantity}/{level}={self.generation}:{self.precision}", 1.0))
-                case "year":
-                    year = min(max(self.year, SOFTWARE_FIRST_YEAR), SOFTWARE_LAST_YEAR)
-                    found.append((f"{quantity}/year", year - SOFTWARE_ORIGIN_YEAR))
-                case "moe_year":
-                    year = min(max(self.year, EXPERTS_FIRST_YEAR), SOFTWARE_LAST_YEAR)
-                    found.append((f"{quantity}/moe_year", year - SOFTWARE_ORIGIN_YEAR))
-                case "compiled":
-                    found.append((f"{quantity}/compiled", float(self.family in ("xla", "xla_gpu", "neuron"))))
-                case "late_kernels":
-                    late = self.family in LATE_ATTENTION_FAMILIES and self.vendor == "NVIDIA"
-                    found.append((f"{quantity}/late_kernels", float(late and self.generation not in EARLY_GENERATIONS)))
-                case "power":
-                    found.append((f"{quantity}/power", self.log_power))
-                case "sync_free":
-                    found.append((f"{quantity}/sync_free", float(self.year >= SYNC_FREE_EXPERTS_YEAR)))
-                case _:
-                    found.append((f"{quantity}/{level}={getattr(self, level)}", 1.0))
-        return found
-
-
-def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
-    """The setting of a workload on an accelerator.
-
-    Parameters
-    ----------
-    workload : TrainingWorkload
-    accelerator : Accelerator
-
-    Returns
-    -------
-    Setting
-
-    References
-    ----------
-    1. Calibration rows: effects by generation, precision, software date and stack.
-    """
-    software = workload.software
-    year = NEWEST_SOFTWARE_YEAR if software.released_year is None else software.released_year
-    stack = software.stack or ""
-    family = STACK_FAMILIES.get(stack) or {"Google": "xla", "AWS": "neuron", "Intel": "habana"}.get(
-        accelerator.vendor, "megatron"
-    )
-    if family == "xla" and accelerator.vendor == "NVIDIA":
-        family = "xla_gpu"
-    moe = any(getattr(g.feed_forward, "experts", 0) for g in workload.transformer.groups)
-    method = {"lora": "adapter", "qlora": "adapter"}.get(workload.method, "full")
-    return Setting(
-        vendor=accelerator.vendor,
-        generation=accelerator.architecture,
-        precision=PRECISION_CLASSES[workload.precision],
-        curve_format=FORMATS[workload.precision].peak,
-        family=family,
-        fused_attention=year >= FUSED_ATTENTION_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
-        sequence_parallel=year >= SEQUENCE_PARALLEL_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
-        context_parallel=year >= CONTEXT_PARALLEL_YEAR,
-        year=year,
-        log_power=_log_power(accelerator),
-        method=method,
-        routing=(workload.moe_routing or "dropless") if moe else "none",
-    )
-
-
-def _log_power(accelerator: Accelerator) -> float:
-    wide = accelerator.dense_peaks.bf16
-    if accelerator.thermal_design_power_w is None or wide is None:
-        return 0.0
-    return log(accelerator.thermal_design_power_w / wide / POWER_ORIGIN_W_PER_FLOP_PER_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,6 +210,7 @@ class TrainingCalibration:
             curve_half_k=curve.half_k,
             head_max_share=head.max_share * self.value("matmul_share", plain),
             fused_attention=float(setting.fused_attention),
+            node_dispatch=float(setting.node_dispatch),
         )
 
     def evidence_class(self, setting: Setting, accelerator_id: str) -> str:

@@ -1,5 +1,6 @@
 """A training workload as the numbers a step and its memory need."""
 
+from app.engine.accounting import adapter_parameters
 from app.engine.precision import FORMATS
 from app.engine.training.architecture import Architecture, trained_parameters
 from app.engine.training.memory import Formats
@@ -68,7 +69,8 @@ def formats_of(workload: TrainingWorkload, architecture: Architecture, family: s
         adapter = workload.adapter or Adapter()
         base = "int4" if workload.method == "qlora" and adapter.base_precision == "bf16" else adapter.base_precision
         frozen = FORMATS[base].bytes_per_element
-        trained = adapter_parameters(architecture, adapter) / float(trained_parameters(architecture))
+        pairs = adapter_parameters(workload.transformer, adapter.rank, adapter.targets)
+        trained = pairs / float(trained_parameters(architecture))
     return Formats(
         weights=WEIGHT_BYTES,
         gradients=WIDE_GRADIENT_BYTES if family in WIDE_GRADIENT_FAMILIES else GRADIENT_BYTES,
@@ -77,27 +79,3 @@ def formats_of(workload: TrainingWorkload, architecture: Architecture, family: s
         trained_share=min(trained, 1.0),
         copies=REFERENCE_BYTES.get(workload.method, 0.0),
     )
-
-
-def adapter_parameters(architecture: Architecture, adapter: Adapter) -> float:
-    """Parameters of low-rank adapters on the matmuls they target.
-
-    Parameters
-    ----------
-    architecture : Architecture
-    adapter : Adapter
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    One pair of rank-r matrices per matmul and layer: ``r (k + n)``; experts share one.
-
-    References
-    ----------
-    1. Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021.
-    """
-    a = architecture
-    return float(adapter.rank * ((a.k + a.n) * a.layers * (a.compressed > 0.0)).sum())

@@ -35,6 +35,9 @@ LOGIT_BYTES_MOVED = 20.0
 # half sizes above this are the cost of casting the operand, not of tiles: 2,100 to 4,100 in FP8 against 86 to 250 in
 # BF16 (kernel curves)
 CAST_HALF_N = 500.0
+# tokens of one expert at half speed in grouped matmuls (balanced moe rows of the kernels table on H100 and B200, BF16:
+# 0.34 to 0.47 of peak at 256 tokens, 0.55 to 0.66 at 1,024)
+EXPERT_HALF_M = 200.0
 # a cast reads two bytes and writes one, twice (row-wise and transposed copies, Transformer Engine)
 CAST_BYTES = 6.0
 
@@ -156,8 +159,11 @@ def _matmuls(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coef
     # tokens before they are gathered, so that all ranks' outputs count
     cast_once = (c.curve_half_n > CAST_HALF_N) & (p.sequence_parallel > 0.0)
     outputs = np.where(cast_once, a.n, n)
+    half_m: Real = c.curve_half_m
+    if not dense_only:
+        half_m = np.where(routed, np.maximum(half_m, EXPERT_HALF_M), half_m)
     share = matmul_share(
-        m, outputs, k, max_share=c.curve_max_share, half_m=c.curve_half_m, half_n=c.curve_half_n, half_k=c.curve_half_k
+        m, outputs, k, max_share=c.curve_max_share, half_m=half_m, half_n=c.curve_half_n, half_k=c.curve_half_k
     )
     rate = np.where(a.compressed > 0.0, hw.flops_per_s, hw.wide_flops_per_s) * c.matmul_share
     weight, moved = n * k, m * (n + k)
@@ -224,7 +230,7 @@ def _traffic(a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, c: Coef
         ring = group_link_bytes_per_s(scale_up, p.context, hw.domain, hw.mesh)
         context = exchanged / np.where(beside, np.where(p.context > 1.0, ring, scale_up), scale_out)
     if not absent(a.moe_depth) and not absent(p.expert - 1.0):
-        experts = _expert_traffic(a, p, tokens, hw, scale_up, scale_out)
+        experts = _expert_traffic(a, p, tokens, hw, scale_up, scale_out, c)
     return tensor, context, experts
 
 
@@ -245,7 +251,7 @@ def _tensor_traffic(
 
 
 def _expert_traffic(
-    a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, scale_up: Real, scale_out: Real
+    a: Architecture, p: PlanArrays, tokens: Real, hw: Hardware, scale_up: Real, scale_out: Real, c: Coefficients
 ) -> Real:
     near = members_in_domain(p.expert, p.expert_tensor, hw.domain)
     one = all_to_all_time(
@@ -256,6 +262,7 @@ def _expert_traffic(
         scale_out_bytes_per_s=scale_out,
         scale_up_latency_s=SCALE_UP_LATENCY_S * a.moe_depth,
         scale_out_latency_s=SCALE_OUT_LATENCY_S * a.moe_depth,
+        copies=np.where(c.node_dispatch > 0.0, np.maximum(a.active_experts, 1.0), 0.0),
     )
     # on a torus an all-to-all crosses its bisection: a ring of g carries g/8 of the traffic of one link (Dally 2004)
     one = one * np.where(hw.torus > 0.0, np.maximum(1.0, np.sqrt(p.expert) / 4.0), 1.0)

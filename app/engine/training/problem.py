@@ -8,15 +8,17 @@ from numpy.typing import NDArray
 from app.engine.hardware import Cluster
 from app.engine.outcome import Infeasible
 from app.engine.training.architecture import Architecture, architecture_of, column
-from app.engine.training.calibration import Coefficients, Setting, TrainingCalibration, setting_of
+from app.engine.training.calibration import Coefficients, TrainingCalibration
 from app.engine.training.hardware_arrays import Hardware, hardware_of
 from app.engine.training.job import formats_of, job_of
 from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.memory import Formats, MemoryArrays, memory_of
 from app.engine.training.plans import RECOMPUTES, PlanArrays
 from app.engine.training.refusal import no_peak
+from app.engine.training.setting import Setting, setting_of
 from app.engine.training.space import Limits
 from app.engine.training.step import Job, StepTimes, step_times
+from app.engine.transformer import LatentAttention, SoftmaxAttention
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
 
 
@@ -67,7 +69,8 @@ def problem_of(
         return no_peak(workload, cluster)
     architecture = architecture_of(workload.transformer, workload.mtp_layers)
     setting = setting_of(workload, cluster.accelerator)
-    heads = [int(h) for h in architecture.attention_heads if h > 0.0] or [0]
+    mixers = [group.mixer for group in workload.transformer.groups]
+    heads = [m.heads for m in mixers if isinstance(m, SoftmaxAttention | LatentAttention)] or [0]
     experts = [int(s) for s, e in zip(architecture.stored, architecture.expert, strict=True) if e > 0.0] or [0]
     job = job_of(workload)
     limits = Limits(

@@ -2,15 +2,16 @@
 
 from dataclasses import fields
 
+from app.engine.flops import forward_flops
 from app.engine.hardware import Cluster
 from app.engine.interval import band_around, inverse_band
 from app.engine.outcome import TrainingResult
-from app.engine.training.architecture import architecture_of, model_flops_per_token
-from app.engine.training.calibration import Coefficients, Setting, TrainingCalibration
+from app.engine.training.calibration import Coefficients, TrainingCalibration
 from app.engine.training.hardware_arrays import Hardware
 from app.engine.training.memory import MemoryArrays
 from app.engine.training.plans import PlanArrays
 from app.engine.training.rollout import generation_time
+from app.engine.training.setting import Setting
 from app.engine.training.step import StepTimes
 from app.engine.workload import TrainingWorkload
 
@@ -63,13 +64,7 @@ def result_of(
     evidence = calibration.evidence_class(setting, cluster.accelerator.id)
     low, centre, high = calibration.residuals.get(evidence, calibration.residuals["datasheet"])
     rate = band_around(tokens / step, low, high, centre)
-    flops = float(
-        model_flops_per_token(
-            architecture_of(workload.transformer, workload.mtp_layers),
-            workload.sequence_length,
-            weight_gradient_share=0.0 if workload.method in ADAPTER_METHODS else 1.0,
-        )
-    )
+    flops = _model_flops_per_token(workload)
     breakdown = {name: value / step for name, value in seconds.items() if value > 0.0}
     return TrainingResult(
         plan=plan.plan(0),
@@ -95,3 +90,10 @@ def result_of(
             "calibrated_on": calibration.fitted_on,
         },
     )
+
+
+def _model_flops_per_token(workload: TrainingWorkload) -> float:
+    """Forward and backward, without recomputation; frozen weights (adapters) need no weight gradient: 4N for 6N."""
+    forward = forward_flops(workload.transformer, workload.sequence_length, mtp_layers=workload.mtp_layers)
+    passes = 2.0 if workload.method in ADAPTER_METHODS else 3.0
+    return passes * (forward.layer_matmuls + forward.head) + 3.0 * (forward.attention_core + forward.recurrence)

@@ -177,7 +177,8 @@ def _micro_batch(
     # launches run ahead of the device and only show where it is faster; a layer with experts waits for its token counts
     # in between, which nothing hides
     launches = c.host_layer_s * a.depth * passes / 2.0
-    waits = c.host_moe_s * a.moe_depth * passes / 2.0
+    held = np.maximum(a.experts / p.expert, 1.0)
+    waits = c.host_moe_s * (1.0 + c.host_expert * held) * a.moe_depth * passes / 2.0
     ratio = launches / device
     square = ratio * ratio
     terms["host"] = device * (np.sqrt(np.sqrt(1.0 + square * square)) - 1.0) + waits
