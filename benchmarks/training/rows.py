@@ -9,12 +9,8 @@ from typing import Any
 
 from app.catalog.shipped import accelerator_id_of, shipped_accelerators, shipped_models, unusable_models
 from app.engine.hardware import Accelerator, Cluster, Fabric
-<<<<<<< HEAD
-from app.engine.training.calibration import FUSED_ATTENTION_YEAR, STACK_FAMILIES, UNFUSED_ATTENTION_STACKS
-=======
->>>>>>> b530629 (Training engine: token dispatch once a node, waits by held experts, priors for unmeasured stacks; one count of FLOPs and adapters)
 from app.engine.training.hardware_arrays import COMPILED_VENDORS, dense_peak
-from app.engine.training.setting import FUSED_ATTENTION_YEAR, STACK_FAMILIES
+from app.engine.training.setting import FUSED_ATTENTION_YEAR, STACK_FAMILIES, UNFUSED_ATTENTION_STACKS
 from app.engine.workload import Adapter, Software, TrainingPlanRequest, TrainingWorkload
 from benchmarks.training.stack_words import row_text, source_text, stack_of
 
