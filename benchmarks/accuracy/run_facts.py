@@ -5,30 +5,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.catalog.shipped import accelerator_id_of, shipped_accelerators
-from app.engine.hardware import Accelerator
+from app.engine.hardware import Accelerator, Cluster
 from app.engine.run import Reliability, RunConditions
 from app.engine.training.hardware_arrays import dense_peak
+from app.engine.training.setting import NEWEST_SOFTWARE_YEAR
+from app.engine.workload import TrainingPlanRequest
 from benchmarks.training.rows import PRECISIONS
-from benchmarks.training.stack_words import STACK_WORDS
 
 Case = Mapping[str, Any]
 
-# The stack a report names beyond the words of measurement rows. None = as tuned as the best calibrated one: llm.c and
-# its speedruns are hand-written kernels and compiled graphs, NVIDIA's own reports its own stack.
-OWN_WORDS: tuple[tuple[str, str | None], ...] = (
-    ("llm.c", None),
-    ("llmc", None),
-    ("modded-nanogpt", None),
-    ("nanochat", None),
-    ("nemotron", None),
-    ("mpt", "llm-foundry"),
-    ("open-instruct", "deepspeed"),
-    ("fsdp_qlora", "fsdp"),
-    ("starcoder", "megatron"),
-    # which has had fused attention since December 2022, unlike what it grew from
-    ("gpt-neox", "deepspeed"),
-)
-# Everything else is somebody's own run of an open framework.
+# Stacks a run is predicted with. None = as tuned as the best calibrated one: llm.c and its speedruns are hand-written
+# kernels and compiled graphs, NVIDIA's own reports its own stack. A framework's name makes no vendor recipe of a run:
+# everything else is somebody's own run, but for families whose rows are such runs themselves.
+TUNED_WORDS = ("llm.c", "llmc", "modded-nanogpt", "nanochat", "nemotron")
+MEASURED_WORDS = (("mpt", "llm-foundry"), ("llm-foundry", "llm-foundry"), ("maxtext", "maxtext"), ("tpu", "maxtext"))
 OWN_RUN = "plain"
 # Fields of a case that date it, the first stated one counts.
 DATE_FIELDS = ("started_on", "date", "run_date", "released_on", "software_released_on")
@@ -39,10 +29,17 @@ REPORT_LAG_YEARS = 0.25
 MIDDLE_AGE_YEARS = 3.5
 # FlashAttention and its second version (Dao et al., May 2022 and July 2023), where a report names them.
 FLASH_YEARS = (("flashattention-2", 2023.6), ("flash attention 2", 2023.6), ("flashattention", 2023.2))
-# Automatic recovery became usual after Gemini's and MegaScale's reports (end of 2023 and early 2024); before, people
-# restarted jobs: 48 minutes typical, 3.5 hours at worst (reliability_facts.json: hlat-uptime, opt-machine-failures).
+# Automatic recovery became usual after Gemini's and MegaScale's reports (end of 2023 and early 2024). Before, people
+# restarted jobs: between the 11 minutes of a script and the 3.5 hours of hands (reliability_facts.json: b200-504,
+# hlat-uptime), their geometric mean typical.
 AUTOMATIC_RECOVERY_YEAR = 2024.0
-MANUAL_RESTART_S = (660.0, 2880.0, 12600.0)
+MANUAL = Reliability(restart_s=(660.0, 2880.0, 12600.0))
+# A plan nobody states is not the best one: tuned recipes of the calibration rows take this much longer than the plan
+# the engine would choose, by its own account (10th percentile, median and 90th of 120 pretraining rows that state their
+# layout), and an own run hardly less. Within one node there is little to choose.
+UNSTATED_PLAN = (1.0, 1.08, 1.18)
+# Where a run states no sequence: what pretraining benchmarks of the time used.
+SEQUENCE = 4096
 
 
 def text_of(case: Case) -> str:
@@ -77,12 +74,35 @@ def precision_of(case: Case, accelerator: Accelerator) -> str:
 
 
 def stack_of(case: Case) -> str | None:
-    """The stack a case names."""
+    """The stack a case is predicted with."""
     text = text_of(case)
-    for word, stack in OWN_WORDS + STACK_WORDS:
-        if re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text):
-            return stack
-    return OWN_RUN
+    if any(_names(text, word) for word in TUNED_WORDS):
+        return None
+    return next((stack for word, stack in MEASURED_WORDS if _names(text, word)), OWN_RUN)
+
+
+def _names(text: str, word: str) -> bool:
+    return re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text) is not None
+
+
+def plan_of(case: Case) -> TrainingPlanRequest:
+    """What is known of a plan nobody states: fine-tuning recipes recompute activations."""
+    return (
+        TrainingPlanRequest() if str(case.get("kind")).endswith("pretrain") else TrainingPlanRequest(recompute="full")
+    )
+
+
+def plan_loss(cluster: Cluster) -> tuple[float, float, float]:
+    """Time of the plan a run took over that of the best one: 10th percentile, median, 90th."""
+    return UNSTATED_PLAN if cluster.accelerators > cluster.accelerator.accelerators_per_node else (1.0, 1.0, 1.0)
+
+
+def sequence_of(case: Case) -> int:
+    """Tokens of a sequence: as stated, or of a mean sample where a data set of samples is not said to be packed."""
+    mean = (case.get("dataset") or {}).get("mean_tokens")
+    if mean and "packed" not in text_of(case):
+        return int(mean)
+    return int(case.get("sequence_length") or SEQUENCE)
 
 
 def year_of(case: Case, accelerator: Accelerator) -> float:
@@ -97,9 +117,11 @@ def year_of(case: Case, accelerator: Accelerator) -> float:
         return 2000.0 + float(paper.group(1)) + (float(paper.group(2)) - 0.5) / 12.0 - REPORT_LAG_YEARS
     told = [_decimal(found) for found in re.findall(r"(?<!\d)20[12]\d-\d{2}(?!\d)", text)]
     told += [float(found) + 0.5 for found in re.findall(r"(?<![\d-])(20[12]\d)(?![\d-])", text)]
+    if stack_of(case) is None and not told:
+        return NEWEST_SOFTWARE_YEAR
     released = accelerator.released_on_year
     middle = [float(released) + MIDDLE_AGE_YEARS] if released else []
-    year = min(told + middle, default=2026.5)
+    year = min(told + middle, default=NEWEST_SOFTWARE_YEAR)
     return max([year, *[least for word, least in FLASH_YEARS if word in text][:1]])
 
 
@@ -107,7 +129,7 @@ def conditions_of(year: float) -> RunConditions:
     """What surrounds a run of a year."""
     if year >= AUTOMATIC_RECOVERY_YEAR:
         return RunConditions()
-    return RunConditions(reliability=Reliability(restart_s=MANUAL_RESTART_S))
+    return RunConditions(reliability=MANUAL)
 
 
 def _decimal(date: str) -> float:

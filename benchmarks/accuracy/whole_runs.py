@@ -20,16 +20,24 @@ from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.search import search_training
 from app.engine.transformer import Transformer
 from app.engine.typical import typical_mixture, typical_transformer
-from app.engine.workload import Software, TrainingPlanRequest, TrainingWorkload
-from benchmarks.accuracy.run_facts import accelerator_of, conditions_of, precision_of, stack_of, year_of
+from app.engine.workload import Software, TrainingWorkload
+from benchmarks.accuracy.run_facts import (
+    accelerator_of,
+    conditions_of,
+    plan_loss,
+    plan_of,
+    precision_of,
+    sequence_of,
+    stack_of,
+    year_of,
+)
 
 Case = Mapping[str, Any]
 
 KINDS = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora")
 
-# Where a run states no sequence or batch: 4,096 tokens, and 4 million tokens a step while pretraining as Llama 2 and 3
-# begin (Touvron et al. 2023; Grattafiori et al. 2024), 32 sequences otherwise (fsdp_qlora and tulu recipes).
-SEQUENCE = 4096
+# Where a run states no batch: 4 million tokens a step while pretraining as Llama 2 and 3 begin (Touvron et al. 2023;
+# Grattafiori et al. 2024), 32 sequences otherwise (fsdp_qlora and tulu recipes).
 PRETRAIN_BATCH_TOKENS = 4_194_304
 FINETUNE_BATCH_SEQUENCES = 32
 
@@ -121,7 +129,7 @@ def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float,
     transformer, basis = _transformer(case["model"])
     basis += ", part assumed" if assumed else ""
     year = year_of(case, accelerator)
-    sequence = case.get("sequence_length") or SEQUENCE
+    sequence = sequence_of(case)
     batch_tokens = case.get("global_batch_tokens")
     if batch_tokens is None:
         pretraining = case["kind"].endswith("pretrain")
@@ -143,14 +151,15 @@ def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float,
         precision=precision_of(case, accelerator),
         software=Software(stack=stack_of(case), released_year=year),
     )
-    result = search_training(workload, cluster, TrainingPlanRequest(), calibration)
+    result = search_training(workload, cluster, plan_of(case), calibration)
     if isinstance(result, Infeasible):
         raise _RefusedError(f"{result.rule}: {result.message}")
     outcome = run_training(result, workload, cluster, conditions_of(year))
     if isinstance(outcome, Infeasible):
         raise _RefusedError(f"{outcome.rule}: {outcome.message}")
     band = outcome.run_hours
-    return (band.p10, band.p50, band.p90), result.evidence_class, basis
+    low, middle, high = plan_loss(cluster)
+    return (band.p10 * low, band.p50 * middle, band.p90 * high), result.evidence_class, basis
 
 
 def _transformer(model: Case) -> tuple[Transformer, str]:

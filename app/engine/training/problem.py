@@ -172,7 +172,8 @@ def with_recompute(problem: Problem, plans: PlanArrays) -> tuple[PlanArrays, NDA
         for level in (0.0, 1.0, 2.0)
     ]
     # between selective and full, as many layers as are needed: activations shrink in proportion
-    share = np.clip(-room[1] / np.maximum(room[2] - room[1], 1.0), 0.0, 1.0)
+    # and a billionth more, so that rounding leaves no plan a byte short
+    share = np.clip(-room[1] / np.maximum(room[2] - room[1], 1.0) * (1.0 + 1.0e-9), 0.0, 1.0)
     chosen = np.where(room[0] >= 0.0, 0.0, np.where(room[1] >= 0.0, 1.0, 1.0 + share))
     fitting = np.maximum(np.maximum(room[0], room[1]), room[2]) >= 0.0
     return replace(plans, recompute=np.where(fitting, chosen, 2.0)), fitting
