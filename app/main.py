@@ -20,6 +20,7 @@ from app.foundation.clock import Clock, SystemClock
 from app.foundation.database import Database
 from app.foundation.health import router as health_router
 from app.foundation.middleware import BodyMiddleware, TraceMiddleware
+from app.foundation.negotiation import refuse_unacceptable
 from app.foundation.problem_handlers import PROBLEM_RESPONSES, DocumentedApi, install_problem_handlers
 from app.foundation.problems import Problem
 from app.foundation.query import refuse_unknown_parameters
@@ -82,7 +83,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         version=__version__,
         summary="Quotes for LLM training and inference: what it costs, how long it takes, on what hardware.",
         lifespan=lifespan,
-        dependencies=[Depends(refuse_unknown_parameters)],
+        dependencies=[Depends(refuse_unknown_parameters), Depends(refuse_unacceptable)],
         responses=PROBLEM_RESPONSES,
         redirect_slashes=False,
         docs_url="/docs",

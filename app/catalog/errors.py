@@ -79,12 +79,12 @@ def unknown_fact_kind(kind: str, known: list[str]) -> Problem:
     return Problem("not-found", f"There are no facts of kind {kind[:40]!r}. Known kinds: {', '.join(known)}.")
 
 
-def unknown_accelerator_filter(accelerator_id: str, nearest: list[str]) -> Problem:
-    """Refuse to filter by an accelerator id that the catalog does not hold: an empty list would say "not offered"."""
-    hint = f" Did you mean {', '.join(nearest)}?" if nearest else " GET /v1/catalog/accelerators lists them."
-    message = f"No accelerator has the id {accelerator_id[:80]!r}.{hint}"
-    error = FieldError(code="unknown_accelerator", message=message, parameter="accelerator")
-    return Problem("validation-failed", message, errors=[error], nearest={"accelerator": nearest})
+def unknown_filter(parameter: str, value: str, nearest: list[str], where: str) -> Problem:
+    """Refuse to filter by a value that the catalog does not hold: an empty list would say "not offered"."""
+    hint = f" Did you mean {', '.join(nearest)}?" if nearest else f" {where}"
+    message = f"The catalog knows no {parameter} {value[:80]!r}.{hint}"
+    error = FieldError(code=f"unknown_{parameter}", message=message, parameter=parameter)
+    return Problem("validation-failed", message, errors=[error], nearest={parameter: nearest})
 
 
 def unknown_accelerator(accelerator_id: str, nearest: list[str]) -> Problem:

@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Response
 
 from app.catalog import errors
 from app.catalog.codec import TYPE_TAG, encode
-from app.catalog.offers import PURCHASE_MODELS, Offer
+from app.catalog.filters import accelerator_filter, provider_filter, purchase_filter, region_filter, word_filter
+from app.catalog.offers import Offer
 from app.catalog.reading import CatalogAsked, PageAsked, page_of
 from app.catalog.resolve import explain_missing, resolve_price
 from app.catalog.routes_imports import router as imports_router
@@ -17,7 +17,6 @@ from app.catalog.routes_price_books import router as price_books_router
 from app.catalog.routes_revisions import router as revisions_router
 from app.catalog.schemas import FxView, OfferPage, OfferView, Page, PriceView, RegionView, offer_view, plain, price_view
 from app.catalog.service import effective_minima, find_accelerator
-from app.catalog.snapshot import Snapshot
 from app.engine.transformer import FeedForward, Mixer
 
 router = APIRouter(tags=["catalog"])
@@ -58,11 +57,14 @@ async def list_accelerators(
     quotable: bool | None = None,
 ) -> Page[dict[str, Any]]:
     """List every accelerator with its provenance; ``quotable`` false are those whose performance is not quoted."""
+    known = asked.snapshot.accelerators.values()
+    wanted = word_filter("vendor", vendor, {entry.vendor for entry in known})
+    family = word_filter("architecture", architecture, {entry.architecture for entry in known})
     found = [
         entry
-        for entry in asked.snapshot.accelerators.values()
-        if (vendor is None or entry.vendor.lower() == vendor.lower())
-        and (architecture is None or entry.architecture.lower() == architecture.lower())
+        for entry in known
+        if (wanted is None or entry.vendor.lower() == wanted)
+        and (family is None or entry.architecture.lower() == family)
         and (quotable is None or entry.quotable is quotable)
     ]
     return page_of(
@@ -89,12 +91,12 @@ async def list_nodes(
 ) -> Page[dict[str, Any]]:
     """List cloud instance types, and the servers and racks one can buy (``kind`` server, rack, supernode)."""
     snapshot = asked.snapshot
-    _check_accelerator(snapshot, accelerator)
+    accelerator_filter(snapshot, accelerator)
+    wanted = provider_filter(snapshot, provider)
     shapes = [
         (shape.id, {"kind": "cloud", **record_view(shape)})
         for shape in snapshot.node_shapes.values()
-        if (provider is None or shape.provider == snapshot.provider_id(provider))
-        and (accelerator is None or shape.accelerator_id == accelerator)
+        if (wanted is None or shape.provider == wanted) and (accelerator is None or shape.accelerator_id == accelerator)
     ]
     servers = [
         (server.id, record_view(server))
@@ -140,14 +142,16 @@ async def list_offers(
 ) -> OfferPage:
     """List offers, each with its price on the day or the outcome that stands in its place."""
     snapshot = asked.snapshot
-    _check_accelerator(snapshot, accelerator)
-    model, term = _purchase(purchase_model, term_months)
+    accelerator_filter(snapshot, accelerator)
+    provider = provider_filter(snapshot, provider)
+    model, term = purchase_filter(purchase_model, term_months)
     filters = _Filters(provider, instance_type, accelerator, region, model)
+    place = region_filter(snapshot, region, provider=provider, exact=filters.exact)
     found = snapshot.find_offers(
         providers=None if provider is None else [provider],
         instance_type=instance_type,
         accelerators=None if accelerator is None else [accelerator],
-        regions=None if region is None else [_region(region)],
+        regions=None if place is None else [place],
         purchase_models=None if model is None else [model],
         term_months=term,
         automatic_only=bool(automatic),
@@ -166,34 +170,9 @@ async def list_offers(
     )
     missing = None
     if not found and filters.exact:
-        why = explain_missing(
-            snapshot, str(provider), str(instance_type), _region(str(region)), str(model), term_months=term
-        )
+        why = explain_missing(snapshot, str(provider), str(instance_type), str(place), str(model), term_months=term)
         missing = {"outcome": why.outcome.value, "message": why.message}
     return OfferPage(**shown.model_dump(), as_of=asked.as_of, missing=missing)
-
-
-def _check_accelerator(snapshot: Snapshot, accelerator_id: str | None) -> None:
-    if accelerator_id is not None and accelerator_id not in snapshot.accelerators:
-        raise errors.unknown_accelerator_filter(
-            accelerator_id, get_close_matches(accelerator_id, snapshot.accelerators, n=3, cutoff=0.4)
-        )
-
-
-def _purchase(name: str | None, term_months: int | None) -> tuple[str | None, int | None]:
-    short = {"reserved_1y": ("reserved", 12), "reserved_3y": ("reserved", 36)}
-    if name is None:
-        return None, term_months
-    if name in short:
-        return short[name]
-    if name not in PURCHASE_MODELS:
-        known = ", ".join([*PURCHASE_MODELS, *short])
-        raise errors.invalid_parameter("purchase_model", f"purchase_model {name[:40]!r} is not one of {known}.")
-    return name, term_months
-
-
-def _region(name: str) -> str:
-    return "global" if name in ("any", "na") else name
 
 
 @router.get("/v1/catalog/offers/{offer_id}")
@@ -227,7 +206,7 @@ async def list_regions(
     asked: CatalogAsked, page: PageAsked, response: Response, provider: Text = None
 ) -> Page[RegionView]:
     """List the regions of each provider; ``global`` holds offers with one worldwide price."""
-    wanted = None if provider is None else asked.snapshot.provider_id(provider)
+    wanted = provider_filter(asked.snapshot, provider)
     places: dict[tuple[str, str], list[Offer]] = defaultdict(list)
     for offer in asked.snapshot.offers.values():
         if wanted is None or offer.provider == wanted:

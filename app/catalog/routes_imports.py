@@ -1,15 +1,16 @@
 """Imports and quarantine over HTTP."""
 
 from datetime import date
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from app.access.dependencies import require_scopes
 from app.access.principal import Principal
 from app.catalog import errors, service
+from app.catalog.filters import provider_filter
 from app.catalog.importing import FORMATS, ImportOrder, ImportReport, ParsedImport, ProviderReport, parse_import
 from app.catalog.imports.staged import FileError
 from app.catalog.quality import audit
@@ -110,10 +111,14 @@ async def list_imports(request: Request, response: Response, page: PageAsked, pr
 
 @router.get("/v1/catalog/quarantine")
 async def list_quarantine(
-    asked: CatalogAsked, page: PageAsked, response: Response, provider: str | None = None, status: str = "held"
+    asked: CatalogAsked,
+    page: PageAsked,
+    response: Response,
+    provider: Annotated[str | None, Query(max_length=256)] = None,
+    status: Literal["held", "accepted", "rejected", "all"] = "held",
 ) -> Page[QuarantineView]:
     """List rows that a check holds back (``status`` held, accepted, rejected or all)."""
-    wanted = None if provider is None else asked.snapshot.provider_id(provider)
+    wanted = provider_filter(asked.snapshot, provider)
     views = [
         quarantine_view(entry) for entry in asked.snapshot.quarantine if wanted is None or entry.provider == wanted
     ]

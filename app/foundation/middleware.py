@@ -10,6 +10,8 @@ from app.foundation.telemetry import new_traceparent, trace_id_from, trace_id_va
 
 log = structlog.get_logger()
 
+# Everything the service understands is far shorter; RFC 9110 section 4.1 wants at least 8,000.
+MAX_TARGET_BYTES = 8_192
 _JSON = "application/json"
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 _FILES = ("application/x-ndjson", "text/csv", "application/yaml", "application/octet-stream")
@@ -79,13 +81,18 @@ class BodyMiddleware:
         self._problems_url = problems_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            body = await self._checked_body(scope, receive)
+            _check_target(scope)
+            is_read = scope["method"] in ("GET", "HEAD", "OPTIONS")
+            body = None if is_read else await self._checked_body(scope, receive)
         except Problem as problem:
             await send_problem(problem, scope, receive, send, problems_url=self._problems_url)
+            return
+        if body is None:
+            await self._app(scope, receive, send)
             return
         delivered = False
 
@@ -117,6 +124,16 @@ class BodyMiddleware:
         if is_json:
             scope.setdefault("state", {})["json_body"] = parse_strict(body)
         return body
+
+
+def _check_target(scope: Scope) -> None:
+    size = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
+    if size > MAX_TARGET_BYTES:
+        raise Problem(
+            "uri-too-long",
+            f"The address has {size} bytes, more than {MAX_TARGET_BYTES}. Send fewer or shorter query parameters.",
+            limit=MAX_TARGET_BYTES,
+        )
 
 
 async def _read_capped(content_length: str | None, receive: Receive, limit: int) -> bytes:

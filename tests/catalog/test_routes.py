@@ -128,6 +128,15 @@ def test_a_known_tag_answers_not_modified_until_day_or_filter_differ(api):
         ("offers", {"catalog_revision": "3000000000"}, 422, "unknown-catalog-revision"),
         ("offers", {"accelerator": "h100-sxm5-8"}, 422, "validation-failed"),
         ("nodes", {"accelerator": "nope"}, 422, "validation-failed"),
+        ("nodes", {"provider": "nope"}, 422, "validation-failed"),
+        ("regions", {"provider": "nope"}, 422, "validation-failed"),
+        ("quarantine", {"provider": "nope"}, 422, "validation-failed"),
+        ("quarantine", {"status": "nope"}, 422, "validation-failed"),
+        ("accelerators", {"vendor": "nope"}, 422, "validation-failed"),
+        ("accelerators", {"architecture": "nope"}, 422, "validation-failed"),
+        ("offers", {"provider": "nope"}, 422, "validation-failed"),
+        ("offers", {"region": "nope"}, 422, "validation-failed"),
+        ("offers", {"purchase_model": "nope"}, 422, "validation-failed"),
         ("offers", {"limit": ["1", "2"]}, 400, "unknown-parameter"),
     ],
 )
@@ -138,10 +147,28 @@ def test_a_wrong_question_gets_a_clear_refusal(api, path, params, status, slug):
         assert answer.json()["errors"][0]["parameter"] in params
 
 
-def test_an_unknown_accelerator_comes_with_the_nearest(api):
-    answer = api.get("/v1/catalog/offers", params={"accelerator": "h100-sxm5-8"}).json()
-    assert "h100-sxm5-80" in answer["nearest"]["accelerator"]
-    assert "h100-sxm5-80" in answer["detail"]
+@pytest.mark.parametrize(
+    ("asked", "parameter", "nearest"),
+    [
+        ({"accelerator": "h100-sxm5-8"}, "accelerator", "h100-sxm5-80"),
+        ({"provider": "azur"}, "provider", "azure"),
+        ({"provider": "DataCrunh"}, "provider", "datacrunch"),
+        ({"region": "us-east1-"}, "region", "us-east-1"),
+        ({"region": "us-east-11", "provider": "aws"}, "region", "us-east-1"),
+        ({"purchase_model": "on-demand"}, "purchase_model", "on_demand"),
+    ],
+)
+def test_an_unknown_filter_value_comes_with_the_nearest(api, asked, parameter, nearest):
+    answer = api.get("/v1/catalog/offers", params=asked).json()
+    assert answer["errors"][0]["parameter"] == parameter
+    assert nearest in answer["nearest"][parameter]
+    assert nearest in answer["detail"]
+
+
+def test_filters_are_read_in_any_case(api):
+    params = {"vendor": "NVIDIA", "architecture": "HOPPER"}
+    items = api.get("/v1/catalog/accelerators", params=params).json()["items"]
+    assert {item["vendor"].lower() for item in items} == {"nvidia"}
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,29 @@ def test_a_repeated_parameter_is_refused(probe: TestClient) -> None:
     assert (answer.status_code, answer.json()["names"]) == (400, ["limit"])
 
 
+@pytest.mark.parametrize(
+    "accept", ["application/pdf", "text/*", "application/json;q=0", "*/*;q=0", "application/json;q=x"]
+)
+def test_a_representation_that_there_is_not_is_refused(probe: TestClient, accept: str) -> None:
+    answer = probe.get("/version", headers={"Accept": accept})
+    assert (answer.status_code, answer.json()["slug"]) == (406, "not-acceptable")
+    assert answer.json()["available"] == ["application/json"]
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["*/*", "application/*", "text/html, */*;q=0.1", "application/json;q=0.5, */*;q=0", "Application/JSON", ""],
+)
+def test_what_is_asked_for_among_others_is_answered(probe: TestClient, accept: str) -> None:
+    assert probe.get("/version", headers={"Accept": accept or "*/*"}).status_code == 200
+
+
+def test_an_address_of_more_than_eight_kilobytes_is_refused(probe: TestClient) -> None:
+    long, most = (probe.get("/probe/list?colour=" + "x" * size) for size in (8_180, 8_170))
+    assert (long.status_code, long.json()["slug"], long.json()["limit"]) == (414, "uri-too-long", 8_192)
+    assert most.status_code == 200
+
+
 def test_infinity_is_refused_with_what_to_write(probe: TestClient) -> None:
     answer = probe.post("/probe/zoo", content=b'{"time_step_limit": [0.0, Infinity]}', headers=JSON)
     assert answer.json()["offset"] == 26
