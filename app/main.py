@@ -26,7 +26,10 @@ from app.foundation.problems import Problem
 from app.foundation.query import refuse_unknown_parameters
 from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
+from app.jobs.routes import router as jobs_router
+from app.jobs.worker import JobWorker
 from app.proposals.routes import router as proposals_router
+from app.quotes.asked import KINDS as QUOTE_KINDS
 from app.quotes.routes import router as quotes_router
 from app.quotes.sweeper import Sweeper
 
@@ -35,6 +38,7 @@ ROUTERS = (
     health_router,
     access_router,
     events_router,
+    jobs_router,
     catalog_router,
     estimates_router,
     quotes_router,
@@ -68,12 +72,16 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         application.state.event_worker = worker
         sweeper = Sweeper(database, application.state.clock)
         application.state.quote_sweeper = sweeper
+        jobs = JobWorker(database, application.state.clock, kinds=QUOTE_KINDS, budget_s=settings.job_budget_s)
+        application.state.job_worker = jobs
         if settings.background_work:
             worker.start()
+            jobs.start()
             sweeper.start()
         try:
             yield
         finally:
+            await jobs.stop()
             await sweeper.stop()
             await worker.stop()
             database.close()

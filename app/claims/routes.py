@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
@@ -18,6 +17,7 @@ from app.claims.comparison import compare
 from app.claims.schemas import ClaimsRequest, ComparisonRequest
 from app.estimates import service as estimates
 from app.estimates.schemas import EstimateRequest, Terms
+from app.foundation.calculation import within_time
 
 router = APIRouter(tags=["claims"])
 
@@ -37,7 +37,7 @@ async def judge_claims(
     """Judge claims about a job on a candidate supply against a baseline. Nothing is persisted."""
     terms, snapshot, book = await _look_up(request, body, principal)
     asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
-    answer = await run_in_threadpool(service.judge_claims, snapshot, asked, today, book)
+    answer = await within_time(request, service.judge_claims, snapshot, asked, today, book)
     return _answer(answer, terms, principal)
 
 
@@ -56,7 +56,7 @@ async def compare_supplies(
     """Run one job on every supply and set them beside each other. Nothing is persisted."""
     terms, snapshot, book = await _look_up(request, body, principal)
     asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
-    answer = await run_in_threadpool(compare, snapshot, asked, today, book)
+    answer = await within_time(request, compare, snapshot, asked, today, book)
     return _answer(answer, terms, principal)
 
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
@@ -15,6 +14,7 @@ from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.estimates import service, studies
 from app.estimates.schemas import EstimateRequest, SensitivityRequest
+from app.foundation.calculation import within_time
 
 router = APIRouter(tags=["estimates"])
 
@@ -35,7 +35,7 @@ async def create_estimate(
     asked = service.with_tenant_defaults(body, principal.default_currency)
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
-    estimate = await run_in_threadpool(studies.estimate_with_advice, snapshot, asked, today, book)
+    estimate = await within_time(request, studies.estimate_with_advice, snapshot, asked, today, book)
     return _answer(estimate.as_json(), principal)
 
 
@@ -55,7 +55,7 @@ async def create_sensitivity(
     asked = service.with_tenant_defaults(body, principal.default_currency)
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
-    answer = await run_in_threadpool(studies.study, snapshot, asked, today, body.samples, book)
+    answer = await within_time(request, studies.study, snapshot, asked, today, body.samples, book)
     return _answer(answer, principal)
 
 

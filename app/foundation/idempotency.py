@@ -37,7 +37,7 @@ LEASE = timedelta(seconds=10)
 RENEW_EVERY_S = 3.0
 MAX_KEY_LENGTH = 255
 _NEVER_STORED = frozenset({400, 401, 403, 412, 428, 429})
-_KEPT_HEADERS = ("Location", "ETag", "Content-Language", "Retry-After", "Link")
+_KEPT_HEADERS = ("Location", "ETag", "Content-Language", "Retry-After", "Link", "Preference-Applied")
 _SF_STRING = re.compile(r'"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
 _BARE = re.compile(r"[\x21\x23-\x7e]+")
 

@@ -30,8 +30,11 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=2_000_000, ge=1_000)
     max_upload_bytes: int = Field(default=50_000_000, ge=1_000)
     write_queue_limit: int = Field(default=1_000, ge=1)
-    # Whether this process numbers events and sends webhooks, beside answering requests.
+    # Whether this process numbers events, sends webhooks and runs jobs, beside answering requests.
     background_work: bool = True
+    # How long a calculation may take [s]: in a request, and in a job.
+    calculation_budget_s: float = Field(default=50.0, gt=0, le=3_600)
+    job_budget_s: float = Field(default=900.0, gt=0, le=86_400)
     read_threads: int = Field(default=4, ge=1, le=64)
     rate_limit_per_minute: int = Field(default=600, ge=1)
 

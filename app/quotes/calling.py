@@ -1,31 +1,24 @@
-"""What the room's routes share: who may call, how a slow calculation is answered once, how a revision is answered."""
+"""What the room's routes share: who acts, how they read, how a revision is answered."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import orjson
 from fastapi import Path, Request
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.principal import COSTS, Principal
-from app.foundation.idempotency import RENEW_EVERY_S, Answer, Idempotency
-from app.foundation.problems import Problem
+from app.foundation.idempotency import Answer
 from app.quotes.acting import Acting
 from app.quotes.errors import revision_path
 from app.quotes.records import Acceptance, Quote, Revision
 from app.quotes.views import cache_headers, revision_view
 
-# A calculation that ends within this time shares one transaction with its key; a longer one reserves the key first.
-SHORT_CALCULATION_S = 0.5
-
 # As many revisions as an integer column counts.
 RevisionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 T = TypeVar("T")
-Store = Callable[[Connection, T], Answer]
 
 
 def acting_in(request: Request, principal: Principal) -> Acting:
@@ -37,40 +30,6 @@ async def read(request: Request, principal: Principal, work: Callable[[Connectio
     """Read as the caller's tenant."""
     found: T = await request.app.state.database.read(work, tenant=principal.tenant_id)
     return found
-
-
-async def calculate_then_store(once: Idempotency, calculate: Callable[[], T], store: Store[T]) -> Response:
-    """Calculate outside any transaction, then store and answer in one.
-
-    A refusal of the calculation is an answer like any other: it is kept for retries and leaves no row of ours.
-    """
-    task: asyncio.Task[T] = asyncio.ensure_future(run_in_threadpool(calculate))
-    done, _ = await asyncio.wait({task}, timeout=SHORT_CALCULATION_S)
-    try:
-        if not done:
-            await once.reserve()
-        while not done:
-            done, _ = await asyncio.wait({task}, timeout=RENEW_EVERY_S)
-            if not done:
-                await once.renew()
-    except BaseException:
-        task.add_done_callback(lambda finished: finished.cancelled() or finished.exception())
-        raise
-    try:
-        result = await task
-    except Problem as problem:
-        return await once.transact(_refusing(problem))
-    except BaseException:
-        await once.release()
-        raise
-    return await once.transact(lambda connection: store(connection, result))
-
-
-def _refusing(problem: Problem) -> Callable[[Connection], Answer]:
-    def work(_connection: Connection) -> Answer:
-        raise problem
-
-    return work
 
 
 def revision_answer(

@@ -12,12 +12,13 @@ from app.access.dependencies import idempotent, require_scopes
 from app.access.principal import COSTS, Principal
 from app.foundation.conditional import answer_not_modified, require_if_match
 from app.foundation.dates import InstantText
-from app.foundation.idempotency import Answer, Idempotency
+from app.foundation.idempotency import Idempotency
 from app.foundation.pagination import PageRequest, page_body, page_request
+from app.foundation.prefer import Preference, preference
+from app.jobs.answering import answer
 from app.quotes import service
-from app.quotes.calling import acting_in, calculate_then_store, document, read
-from app.quotes.drafting import Prepared
-from app.quotes.errors import quote_path
+from app.quotes.asked import NewQuote
+from app.quotes.calling import acting_in, document, read
 from app.quotes.lifecycle import Status
 from app.quotes.schemas import HeaderPatch, QuoteCreate
 from app.quotes.views import quote_view, revision_view
@@ -27,37 +28,24 @@ Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
 Writer = Annotated[Principal, Depends(require_scopes("quotes:write"))]
 Auditor = Annotated[Principal, Depends(require_scopes("audit:read"))]
 Once = Annotated[Idempotency, Depends(idempotent)]
+Preferred = Annotated[Preference, Depends(preference)]
 Page = Annotated[PageRequest, Depends(page_request)]
 JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
 CREATED: dict[int | str, dict[str, Any]] = {201: {"content": {"application/json": {}}}}
 
 
 @router.post("", status_code=201, summary="Create a quote with its first draft", responses=CREATED)
-async def create_quote(request: Request, principal: Writer, once: Once, body: QuoteCreate) -> Response:
+async def create_quote(
+    request: Request, principal: Writer, once: Once, preferred: Preferred, body: QuoteCreate
+) -> Response:
     """Estimate the body and keep the answer as draft revision 1. A body that cannot be answered leaves no row."""
-    acting = acting_in(request, principal)
-    today = request.app.state.clock.now().date()
-    currency = principal.default_currency
-    plan = await read(
-        request,
-        principal,
-        lambda c: service.plan_new(c, principal.tenant_id, body, currency=currency, today=today),
+    work = NewQuote(
+        acting=acting_in(request, principal),
+        today=request.app.state.clock.now().date(),
+        sent=request.scope["state"]["json_body"],
+        body=body,
     )
-    header = service.HeaderFields(
-        title=body.title, external_ref=body.external_ref, owner=body.owner, tags=tuple(body.tags)
-    )
-
-    def store(connection: Connection, prepared: Prepared) -> Answer:
-        quote, revision = service.create_quote(connection, acting, prepared, header)
-        now = acting.now(connection)
-        view = revision_view(revision, None, now, with_costs=principal.has(COSTS))
-        return Answer(
-            status=201,
-            body={**quote_view(quote, now), "current_revision": view},
-            headers={"Location": quote_path(quote.id), "ETag": quote.etag_at(now), "Cache-Control": "no-store"},
-        )
-
-    return await calculate_then_store(once, plan.run, store)
+    return await answer(request, principal, once, preferred, work)
 
 
 @router.get("", summary="List quotes, newest first", responses=JSON)

@@ -1,23 +1,25 @@
 """``/v1/quotes/{id}/revisions``: list, show, draft, edit, verify, explain, compare."""
 
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import idempotent, require_scopes
 from app.access.principal import COSTS, Principal
+from app.foundation.calculation import within_time
 from app.foundation.conditional import answer_not_modified, require_if_match
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import page_body
+from app.foundation.prefer import Preference, preference
+from app.jobs.answering import answer
 from app.quotes import service
-from app.quotes.calling import RevisionNumber, acting_in, calculate_then_store, document, read, revision_answer
-from app.quotes.drafting import Prepared
+from app.quotes.asked import NewRevision
+from app.quotes.calling import RevisionNumber, acting_in, document, read, revision_answer
 from app.quotes.errors import revision_immutable
 from app.quotes.lifecycle import Status
 from app.quotes.schemas import Reprice, RevisionCreate, Verify
@@ -27,6 +29,7 @@ router = APIRouter(prefix="/v1/quotes/{quote_id}", tags=["revisions"], default_r
 Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
 Writer = Annotated[Principal, Depends(require_scopes("quotes:write"))]
 Once = Annotated[Idempotency, Depends(idempotent)]
+Preferred = Annotated[Preference, Depends(preference)]
 JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
 CREATED: dict[int | str, dict[str, Any]] = {201: {"content": {"application/json": {}}}}
 PATCH_BODY = {
@@ -70,60 +73,40 @@ async def show_revision(request: Request, principal: Reader, quote_id: str, n: R
 
 @router.post("/revisions", status_code=201, summary="Draft a new revision", responses=CREATED)
 async def create_revision(
-    request: Request, principal: Writer, once: Once, quote_id: str, body: RevisionCreate
+    request: Request, principal: Writer, once: Once, preferred: Preferred, quote_id: str, body: RevisionCreate
 ) -> Response:
     """Draft from an earlier revision at its prices (hold) or today's (reprice), with changes where there are any."""
-    return await _draft(request, principal, once, quote_id, body.from_, body.pricing, body.changes)
+    return await answer(request, principal, once, preferred, _new_revision(request, principal, quote_id, body))
 
 
 @router.post("/reprice", status_code=201, summary="Draft a new revision at today's prices", responses=CREATED)
 async def reprice(
-    request: Request, principal: Writer, once: Once, quote_id: str, body: Reprice | None = None
+    request: Request,
+    principal: Writer,
+    once: Once,
+    preferred: Preferred,
+    quote_id: str,
+    body: Reprice | None = None,
 ) -> Response:
     """Draft at today's prices on the supply selected before; the answer says why the total moved.
 
     ``supply`` says item by item whether it was kept, what is cheaper now, and what to do where it is gone.
     """
-    asked = body or Reprice()
-    return await _draft(request, principal, once, quote_id, asked.from_, "reprice", asked.changes)
+    work = _new_revision(request, principal, quote_id, body or Reprice())
+    return await answer(request, principal, once, preferred, work)
 
 
-async def _draft(
-    request: Request,
-    principal: Principal,
-    once: Idempotency,
-    quote_id: str,
-    source: str | int | None,
-    pricing: str,
-    changes: Mapping[str, Any],
-) -> Response:
-    acting = acting_in(request, principal)
-    today = request.app.state.clock.now().date()
-
-    def look_up(connection: Connection) -> tuple[service.Revision, service.Plan | None]:
-        base = service.find_base(connection, principal.tenant_id, quote_id, source)
-        return base, service.plan_revision(connection, base, changes, pricing=pricing, today=today)
-
-    base, plan = await read(request, principal, look_up)
-
-    def calculate() -> tuple[Prepared | None, service.Calculation | None]:
-        if plan is None:
-            return None, None
-        prepared = plan.run()
-        return prepared, service.between_draft(base, prepared, plan.calculator)
-
-    def store(connection: Connection, found: tuple[Prepared | None, service.Calculation | None]) -> Answer:
-        prepared, between = found
-        quote, revision = service.add_revision(
-            connection, acting, quote_id, base.head.n, pricing=pricing, prepared=prepared
-        )
-        answer = revision_answer(quote, revision, acting, connection, status=201)
-        sides = [(base, quote.number), (revision, quote.number)]
-        compared = service.compare(sides, with_costs=principal.has(COSTS), between=[between])["changes"][0]
-        supply = list(prepared.supply) if prepared else []
-        return Answer(status=201, headers=answer.headers, body={**answer.body, "changed": compared, "supply": supply})
-
-    return await calculate_then_store(once, calculate, store)
+def _new_revision(
+    request: Request, principal: Principal, quote_id: str, asked: RevisionCreate | Reprice
+) -> NewRevision:
+    return NewRevision(
+        acting=acting_in(request, principal),
+        today=request.app.state.clock.now().date(),
+        quote_id=quote_id,
+        source=asked.from_,
+        pricing=asked.pricing if isinstance(asked, RevisionCreate) else "reprice",
+        changes=asked.changes,
+    )
 
 
 @router.patch(
@@ -151,15 +134,15 @@ async def edit_revision(request: Request, principal: Writer, quote_id: str, n: R
         return head.edit, service.plan_edit(connection, shown.revision, patch, today=today)
 
     edit, plan = await read(request, principal, look_up)
-    prepared = await run_in_threadpool(plan.run)
+    prepared = await within_time(request, plan.run)
 
     def store(connection: Connection) -> Answer:
         quote, revision = service.edit_draft(connection, acting, quote_id, n, edit=edit, prepared=prepared)
-        answer = revision_answer(quote, revision, acting, connection)
-        return replace(answer, body={**answer.body, "supply": list(prepared.supply)})
+        made = revision_answer(quote, revision, acting, connection)
+        return replace(made, body={**made.body, "supply": list(prepared.supply)})
 
-    answer = await request.app.state.database.transact(store, tenant=principal.tenant_id)
-    return document(answer.body, answer.headers)
+    edited = await request.app.state.database.transact(store, tenant=principal.tenant_id)
+    return document(edited.body, edited.headers)
 
 
 def _edit_of(request: Request) -> int:
@@ -181,7 +164,7 @@ async def verify(
 
     revision, calculator = await read(request, principal, work)
     required = body is not None and body.engine == "required"
-    verdict = await run_in_threadpool(service.verify, revision, calculator, engine_required=required)
+    verdict = await within_time(request, partial(service.verify, revision, calculator, engine_required=required))
     return document(verdict.as_json())
 
 
@@ -195,7 +178,7 @@ async def explain(request: Request, principal: Reader, quote_id: str, n: Revisio
         return shown.revision, service.pinned_calculator(connection, shown.revision)
 
     revision, calculator = await read(request, principal, work)
-    found = await run_in_threadpool(service.explain, revision, calculator, with_costs=principal.has(COSTS))
+    found = await within_time(request, partial(service.explain, revision, calculator, with_costs=principal.has(COSTS)))
     return document(found)
 
 
@@ -216,4 +199,4 @@ async def compare(
         return service.read_sides(connection, [(side.revision, side.quote.number) for side in shown])
 
     found = await read(request, principal, work)
-    return document(await run_in_threadpool(service.compare_sides, found, with_costs=principal.has(COSTS)))
+    return document(await within_time(request, partial(service.compare_sides, found, with_costs=principal.has(COSTS))))
