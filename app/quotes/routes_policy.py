@@ -1,14 +1,15 @@
 """``/v1/compare`` across quotes, and ``/v1/approval-policy``: thresholds as data."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
 from app.access.principal import COSTS, Principal
+from app.foundation.calculation import within_time
 from app.quotes import service
 from app.quotes.calling import acting_in, document, read
 from app.quotes.costs import without_margin_rules
@@ -35,7 +36,7 @@ async def compare(request: Request, principal: Reader, body: Compare) -> Respons
     found = await read(
         request, principal, lambda c: service.read_sides(c, [side(c, wanted) for wanted in body.revisions])
     )
-    return document(await run_in_threadpool(service.compare_sides, found, with_costs=principal.has(COSTS)))
+    return document(await within_time(request, partial(service.compare_sides, found, with_costs=principal.has(COSTS))))
 
 
 @router.get("/approval-policy", summary="Show the tenant's approval policy", responses=JSON)

@@ -9,7 +9,8 @@ from typing import Any
 
 import app.__main__ as entry
 from app.foundation import idempotency
-from app.quotes import calling, preparing, service
+from app.jobs import answering
+from app.quotes import preparing, service
 
 
 def _die(*_: Any, **__: Any) -> None:
@@ -34,7 +35,7 @@ POINTS: dict[str, Callable[[], None]] = {
     # before anything is known of the request
     "calculating": _at(preparing.Plan, "run", after=False),
     # in a calculation so long that its key is reserved
-    "leased": _at(preparing.Plan, "run", after=False, wait_s=calling.SHORT_CALCULATION_S + 1.0),
+    "leased": _at(preparing.Plan, "run", after=False, wait_s=answering.SHORT_CALCULATION_S + 1.0),
     # rows written, not committed
     "stored": _at(service, "create_quote", after=True),
     # committed, not answered

@@ -176,6 +176,8 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("POST", f"{ISSUED}/cancel"): _step("quotes:write", "quotes:approve"),
     ("POST", f"{ISSUED}/share-links"): Operation(scopes=("quotes:issue",), body={}),
     ("DELETE", "/v1/share-links/{link_id}"): Operation(scopes=("quotes:issue",)),
+    ("GET", "/v1/jobs/{job_id}"): _read(),
+    ("DELETE", "/v1/jobs/{job_id}"): Operation(scopes=("quotes:write",)),
     ("POST", "/v1/compare"): _read(body={"revisions": ["{revision_id}", "{revision_id}"]}),
     ("GET", "/v1/approval-policy"): _read(),
     ("PUT", "/v1/approval-policy"): _admin(body={"rules": []}),

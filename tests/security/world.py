@@ -124,6 +124,8 @@ def _furnish(client: TestClient, party: Party) -> None:
     expect(200, send(client, "POST", f"/v1/quotes/{sold}/revisions/1/accept", who, {"content_sha256": sha256}))
     expect(200, send(client, "PUT", "/v1/approval-policy", who, {"rules": []}))
     draft = expect(201, send(client, "POST", "/v1/quotes", who, job()))
+    later = send(client, "POST", "/v1/quotes", who, job(), Prefer="respond-async")
+    ids["job_id"] = expect(202, later)["id"]
     ids["draft_id"], ids["draft_revision_id"] = draft["id"], draft["current_revision"]["id"]
     assert client.portal is not None
     client.portal.call(_deliver, client)
