@@ -4,13 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def without_causes(drift: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a drift without its parts: how much moved, not why."""
+    return {name: value for name, value in drift.items() if name != "effects"}
+
+
 def without_cost_drift(compared: Mapping[str, Any]) -> dict[str, Any]:
     """Give a comparison without what tells the way from cost to price: how much moved, not why."""
     changes = [
         {
             **change,
             "spec_changes": [place for place in change["spec_changes"] if not _is_cost(place)],
-            "drift": {name: value for name, value in change["drift"].items() if name != "effects"},
+            "drift": without_causes(change["drift"]),
         }
         for change in compared["changes"]
     ]

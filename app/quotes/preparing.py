@@ -96,9 +96,18 @@ def plan_edit(connection: Connection, base: Revision, patch: Mapping[str, Any], 
 
 
 def plan_revision(
-    connection: Connection, base: Revision, changes: Mapping[str, Any], *, pricing: str, today: date
+    connection: Connection,
+    base: Revision,
+    changes: Mapping[str, Any],
+    *,
+    pricing: str,
+    today: date,
+    catalog_revision: str | None = None,
 ) -> Plan | None:
-    """Plan a new draft from an earlier revision, on the supply it selected; None where all but the period is held."""
+    """Plan a new draft from an earlier revision, on the supply it selected; None where all but the period is held.
+
+    ``catalog_revision`` is the one to reprice at where the changes name none; None = the newest.
+    """
     if pricing == "hold":
         return _plan_at_pins(connection, base, changes, today=today, hold=True) if changes else None
     content = open_content(base.content_text)
@@ -110,7 +119,7 @@ def plan_revision(
         chosen=chosen,
         before=selected_options(content["items"]),
         known=_options(content),
-        calculator=calculator_for(connection, base.head.tenant_id, spec),
+        calculator=calculator_for(connection, base.head.tenant_id, spec, catalog_revision=catalog_revision),
         as_of=today,
         today=today,
     )

@@ -146,19 +146,28 @@ def overdue_heads(connection: Connection, now: datetime, *, limit: int) -> list[
 
 
 def open_heads_not_at(
-    connection: Connection, tenant_id: str, catalog_revision: str, *, statuses: Sequence[Status], limit: int
+    connection: Connection,
+    tenant_id: str,
+    catalog_revision: str,
+    *,
+    statuses: Sequence[Status],
+    now: datetime,
+    pinned_to: str | None,
+    before_id: str | None,
+    limit: int,
 ) -> list[RevisionHead]:
-    """Read revisions in these states that are pinned to another catalog revision."""
-    rows = connection.execute(
-        select(*_HEAD_COLUMNS)
-        .where(
-            revisions.c.tenant_id == tenant_id,
-            revisions.c.status.in_(statuses),
-            revisions.c.catalog_revision != catalog_revision,
-        )
-        .order_by(revisions.c.id.desc())
-        .limit(limit)
+    """Read revisions in these states as of ``now`` that are pinned to another catalog revision, newest first."""
+    statement = select(*_HEAD_COLUMNS).where(
+        revisions.c.tenant_id == tenant_id,
+        revisions.c.status.in_(statuses),
+        or_(revisions.c.status != Status.ISSUED, revisions.c.expires_at > now),
+        revisions.c.catalog_revision != catalog_revision,
     )
+    if pinned_to is not None:
+        statement = statement.where(revisions.c.catalog_revision == pinned_to)
+    if before_id is not None:
+        statement = statement.where(revisions.c.id < before_id)
+    rows = connection.execute(statement.order_by(revisions.c.id.desc()).limit(limit))
     return [_head(row) for row in rows]
 
 

@@ -1,6 +1,8 @@
 """What routes, commands and other rooms may ask of quotes. Every function takes the connection and never commits."""
 
 from app.quotes.acting import Acting
+from app.quotes.affected import answer as affected_answer
+from app.quotes.affected import read_affected
 from app.quotes.calculation import Calculation, Calculator, calculator_for
 from app.quotes.comparing import compare
 from app.quotes.content import open_content
@@ -55,6 +57,7 @@ __all__ = [
     "Verdict",
     "accept",
     "add_revision",
+    "affected_answer",
     "approve",
     "between_draft",
     "calculator_for",
@@ -79,6 +82,7 @@ __all__ = [
     "plan_edit",
     "plan_new",
     "plan_revision",
+    "read_affected",
     "read_sides",
     "reject",
     "revision_path",

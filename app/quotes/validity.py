@@ -1,8 +1,10 @@
 """How long an offer stands: a local date, inclusive, in a named zone, and the instant it ends in UTC, exclusive."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 
@@ -41,6 +43,16 @@ class Validity:
             "timezone": self.timezone,
             "expires_at": utc_text(self.expires_at),
         }
+
+
+def stored_validity(content: Mapping[str, Any]) -> Validity:
+    """Read the period of a stored revision."""
+    stored = content["validity"]
+    return Validity(
+        valid_from_on=date.fromisoformat(stored["from"]),
+        valid_through_on=date.fromisoformat(stored["through"]),
+        timezone=stored["timezone"],
+    )
 
 
 def is_zone(name: str) -> bool:

@@ -16,7 +16,7 @@ from app.quotes.keeping import selections_of, supply_of
 from app.quotes.mergepatch import changed_pointers
 from app.quotes.options import selected_options
 from app.quotes.records import Revision
-from app.quotes.validity import Validity
+from app.quotes.validity import stored_validity
 
 MATCH, MISMATCH, UNAVAILABLE = "match", "mismatch", "engine-unavailable"
 
@@ -103,15 +103,10 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
 
 
 def _recompose(revision: Revision, content: Mapping[str, Any], pins: Pins, replayed: Calculation) -> Composed:
-    validity = Validity(
-        valid_from_on=date.fromisoformat(content["validity"]["from"]),
-        valid_through_on=date.fromisoformat(content["validity"]["through"]),
-        timezone=content["validity"]["timezone"],
-    )
     return compose(
         content["spec"],
         replayed,
-        validity=validity,
+        validity=stored_validity(content),
         tenant_id=revision.head.tenant_id,
         selections=selections_of(content),
         engine=(pins.engine_version, pins.engine_build),

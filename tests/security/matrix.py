@@ -140,6 +140,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("POST", "/v1/quotes"): Operation(scopes=("quotes:write",), body=job(**BOOK_TERMS)),
     ("GET", "/v1/quotes"): _read(),
+    ("GET", "/v1/quotes/affected"): _read(),
     ("GET", "/v1/quotes/{quote_id}"): _read(),
     ("PATCH", "/v1/quotes/{quote_id}"): Operation(
         scopes=("quotes:write",), body={"title": "x"}, headers=_ETAG_OF_DRAFT
