@@ -93,6 +93,12 @@ def unknown_accelerator(accelerator_id: str, nearest: list[str]) -> Problem:
     return Problem("not-found", f"No accelerator has the id {accelerator_id[:80]!r}.{hint}", nearest=nearest)
 
 
+def no_model(model_id: str, nearest: list[str]) -> Problem:
+    """Refuse a model id, with the nearest known ones."""
+    hint = f" Did you mean {', '.join(nearest)}?" if nearest else " GET /v1/catalog/models lists them."
+    return Problem("not-found", f"No model has the id {model_id[:80]!r}.{hint}", nearest=nearest)
+
+
 def no_quarantined_row() -> Problem:
     """Refuse an id that holds no row."""
     return NotFound("quarantined row")

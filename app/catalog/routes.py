@@ -114,6 +114,15 @@ async def list_models(asked: CatalogAsked, page: PageAsked, response: Response) 
     )
 
 
+@router.get("/v1/catalog/models/{model_id:path}")
+async def get_model(model_id: str, asked: CatalogAsked) -> dict[str, Any]:
+    """Show one model; its ``transformer`` can be sent back as ``model.transformer`` of a job, changed or as it is."""
+    found = asked.snapshot.models.get(model_id)
+    if found is None:
+        raise errors.no_model(model_id, get_close_matches(model_id, asked.snapshot.models, n=3, cutoff=0.4))
+    return record_view(found)
+
+
 @dataclass(frozen=True, slots=True)
 class _Filters:
     provider: str | None

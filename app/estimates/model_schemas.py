@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.engine.typical import LARGEST as MOST_PARAMETERS
 from app.engine.typical import SMALLEST as LEAST_PARAMETERS
+from app.estimates.architecture_schemas import LayeredTransformer
 from app.estimates.fields import Count, Flag, Name, Number, Schema
 
 # Bounds exist to answer a typing error instead of computing it; each is far beyond anything built so far.
@@ -47,12 +48,28 @@ class ExplicitTransformer(Schema):
         return self
 
 
+def _shape(given: Any) -> str:
+    """Whether an architecture is given by its dimensions or layer by layer, as the catalog shows it."""
+    named = given if isinstance(given, dict) else type(given).model_fields
+    return "layers" if "groups" in named else "dimensions"
+
+
+TransformerField = Annotated[
+    Annotated[ExplicitTransformer, Tag("dimensions")] | Annotated[LayeredTransformer, Tag("layers")],
+    Discriminator(_shape),
+]
+
+
 class Model(Schema):
-    """A model, described in exactly one way."""
+    """A model, described in exactly one way.
+
+    ``transformer`` takes plain dimensions, or ``groups`` of equal layers: what ``GET /v1/catalog/models/{id}`` shows
+    as ``transformer`` can be sent here as it is.
+    """
 
     ref: Name | None = None
     huggingface_config: dict[str, Any] | None = None
-    transformer: ExplicitTransformer | None = None
+    transformer: TransformerField | None = None
     parameters: Annotated[Number, Field(ge=LEAST_PARAMETERS, le=MOST_PARAMETERS)] | None = None
 
     @model_validator(mode="after")

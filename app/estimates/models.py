@@ -7,6 +7,7 @@ from app.engine.errors import EngineInputError
 from app.engine.huggingface import read_config
 from app.engine.transformer import DenseMlp, FeedForward, LayerGroup, MoeMlp, SoftmaxAttention, Transformer
 from app.engine.typical import typical_transformer
+from app.estimates.architecture_schemas import layered_transformer
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.errors import engine_refused, refused_field, unknown_name
 from app.estimates.model_schemas import ExplicitTransformer, Model
@@ -38,7 +39,8 @@ def choose_model(snapshot: Snapshot, model: Model, at: str) -> ChosenModel:
         name = published.transformer.name or published.model_type
         return ChosenModel(transformer=published.transformer, name=name, stated_format=stated, assumptions=())
     if model.transformer is not None:
-        explicit = explicit_transformer(model.transformer)
+        given = model.transformer
+        explicit = explicit_transformer(given) if isinstance(given, ExplicitTransformer) else layered_transformer(given)
         return ChosenModel(transformer=explicit, name=explicit.name, stated_format=None, assumptions=())
     parameters = model.parameters or 0.0
     try:
