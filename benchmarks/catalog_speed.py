@@ -17,12 +17,13 @@ from app.catalog import service
 from app.catalog.importing import ImportOrder, parse_import
 from app.catalog.loading import load_snapshot
 from app.catalog.resolve import resolve_price
+from app.catalog.seeding import shipped_regions
 from app.foundation.database import Database
 from app.foundation.migrations import migrate
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 HEAD = (
-    "provider,instance_type,accelerator,accelerator_count,region,purchase_model,price,currency,price_unit,"
+    "provider,instance_type,accelerator,accelerator_count,sold_unit,region,purchase_model,price,currency,price_unit,"
     "effective_date,source,method,confidence\n"
 )
 
@@ -30,14 +31,16 @@ HEAD = (
 def price_file(rows: int, providers: tuple[str, ...], start: int = 0) -> bytes:
     """Write a CSV of made-up offers of real accelerators, prices inside their bands."""
     random = Random(rows)
+    # Real ones: a price in an unknown region is held back.
+    regions = sorted(shipped_regions("aws"))
     out = io.StringIO()
     out.write(HEAD)
     for number in range(start, start + rows):
         provider = providers[number % len(providers)]
         price = 16 + random.random() * 4
-        region = f"r{number % 40}"
+        region = regions[number % len(regions)]
         out.write(
-            f"{provider},bench-{number // 40},H100-SXM5-80GB,8,{region},on_demand,{price:.4f},USD,hour,2026-11-20,"
+            f"{provider},bench-{number // len(regions)},H100-SXM5-80GB,8,node,{region},on_demand,{price:.4f},USD,hour,2026-11-20,"
             "benchmark,verbatim,high\n"
         )
     return out.getvalue().encode()
@@ -68,7 +71,7 @@ def main(offers: int = 50_000, rows: int = 100_000) -> None:
         started = time.perf_counter()
         database.transact_now(service.seed_when_empty)
         print(f"seed of the shipped files: {time.perf_counter() - started:.2f} s")
-        import_rows(database, price_file(offers, ("crusoe", "vultr")))
+        import_rows(database, price_file(offers, ("aws",)))
         head = database.read_now(service.current_revision)
         started, cpu = time.perf_counter(), time.process_time()
         snapshot = database.read_now(lambda connection: load_snapshot(connection, head))
@@ -81,7 +84,7 @@ def main(offers: int = 50_000, rows: int = 100_000) -> None:
             resolve_price(snapshot, offer, day)
         each = (time.perf_counter() - started) / len(chosen)
         print(f"resolution: {each * 1e6:.1f} us each over {len(chosen):,} offers (target 1,000 us)")
-        content = price_file(rows, ("lambda", "nebius"), start=1_000_000)
+        content = price_file(rows, ("aws",), start=1_000_000)
         started, cpu = time.perf_counter(), time.process_time()
         new, held = import_rows(database, content)
         wall, busy = time.perf_counter() - started, time.process_time() - cpu

@@ -20,14 +20,14 @@ from app.catalog.imports.formats.tokens import read_tokens, token_provider_recor
 from app.catalog.imports.own_csv import MAX_ROWS, Reading, Shape, read_csv, read_json
 from app.catalog.imports.plan import ImportPlan, Standing, plan_provider
 from app.catalog.imports.staged import FileError, RejectedRow, StagedRow
-from app.catalog.loading import offer_of, price_of
-from app.catalog.offers import PriceRow, Source
+from app.catalog.loading import sources_until
+from app.catalog.offer_rows import OfferRows, price_rows
 from app.catalog.quality import Finding
 from app.catalog.rates import FxFixing
 from app.catalog.record import Record
 from app.catalog.revisions import RevisionContent, publish
 from app.catalog.seed.records import read_exact
-from app.catalog.seeding import labels_of, new_held, shipped_bands, shipped_trust
+from app.catalog.seeding import labels_of, new_held, shipped_bands, shipped_regions, shipped_trust
 from app.catalog.snapshot import Snapshot
 from app.foundation.canonical import sha256_hex
 from app.foundation.identifiers import new_id
@@ -190,20 +190,13 @@ def known_shapes(snapshot: Snapshot) -> dict[tuple[str, str], Shape]:
 
 def standing_of(connection: Connection, parsed: ParsedImport, provider: str) -> Standing:
     """Read what the catalog holds of one provider now."""
-    offers = {row.id: offer_of(row) for row in repository.offers_of_provider(connection, provider)}
-    sources: dict[str, Source] = {}
-    steps: dict[tuple[Any, ...], PriceRow] = {}
-    for row in repository.prices_of_provider(connection, provider):
-        source = sources.get(row.source_id)
-        if source is None:
-            source = sources[row.source_id] = Source(id=row.source_id, citation=row.citation, method=row.method)
-        steps[row.offer_id, row.source_id, row.kind, row.valid_from] = price_of(row, source)
-    by_offer: dict[str, list[PriceRow]] = {}
-    for price in sorted(steps.values(), key=lambda price: (price.valid_from, price.id)):
-        by_offer.setdefault(price.offer_id, []).append(price)
+    revisions = repository.recorded_at(connection)
+    prices = price_rows(
+        repository.prices_of_provider(connection, provider), sources_until(connection, max(revisions)), revisions
+    )
     return Standing(
-        offers=offers,
-        prices_of=lambda offer_id: tuple(by_offer.get(offer_id, ())),
+        offers=OfferRows(repository.offers_of_provider(connection, provider)),
+        prices_of=lambda offer_id: prices.get(offer_id, ()),
         node_shape_ids=frozenset(parsed.base.node_shapes),
         previous_rows=repository.last_row_count(connection, provider, parsed.order.file_format),
     )
@@ -212,7 +205,12 @@ def standing_of(connection: Connection, parsed: ParsedImport, provider: str) -> 
 def plan_import(connection: Connection, parsed: ParsedImport, provider: str) -> ImportPlan:
     """Compare one provider's rows with what the catalog holds now."""
     standing = standing_of(connection, parsed, provider)
-    context = CheckContext(bands=shipped_bands(), fx=parsed.base.fx, held=standing.prices_of)
+    context = CheckContext(
+        bands=shipped_bands(),
+        fx=parsed.base.fx,
+        held=standing.prices_of,
+        regions=shipped_regions(provider) | {o.region for o in standing.offers.values() if standing.prices_of(o.id)},
+    )
     return plan_provider(provider, parsed.rows[provider], standing, context, complete=parsed.order.complete)
 
 

@@ -12,7 +12,8 @@ from app.catalog import repository, tables
 from app.catalog.codec import decode
 from app.catalog.collector import without_collector
 from app.catalog.imports.staged import StagedPrice
-from app.catalog.offers import Availability, Offer, OfferKey, PriceRow, QuarantinedRow, Source
+from app.catalog.offer_rows import OfferRows, price_rows
+from app.catalog.offers import Availability, PriceRow, QuarantinedRow, Source
 from app.catalog.repository import RevisionInfo
 from app.catalog.snapshot import (
     AcceleratorEntry,
@@ -70,8 +71,7 @@ def _load(connection: Connection, revision: RevisionInfo) -> Snapshot:
             records[kind][key] = decode(RECORD_TYPES[kind], payload)
         else:
             plain[kind][key] = payload
-    sources = {row.id: _source(row) for row in repository.rows_until(connection, tables.source, number)}
-    offers = {row.id: offer_of(row) for row in repository.rows_until(connection, tables.offer, number)}
+    sources = sources_until(connection, number)
     documents = plain["document"]
     return Snapshot(
         number=number,
@@ -84,8 +84,8 @@ def _load(connection: Connection, revision: RevisionInfo) -> Snapshot:
         servers=records["server"],
         switches=tuple(records["switch"].values()),
         storages=records["storage"],
-        offers={key: offers[key] for key in sorted(offers)},
-        prices=_prices(connection, number, sources),
+        offers=OfferRows(repository.offers_until(connection, number)),
+        prices=price_rows(repository.prices_until(connection, number), sources, repository.recorded_at(connection)),
         quarantine=_quarantine(connection, number),
         fx=_fx(connection, number),
         tariffs=tuple(records["tariff"].values()),
@@ -117,140 +117,15 @@ def _load(connection: Connection, revision: RevisionInfo) -> Snapshot:
     )
 
 
+def sources_until(connection: Connection, number: int) -> dict[str, Source]:
+    """Read every source a revision knows, by id."""
+    return {row.id: _source(row) for row in repository.rows_until(connection, tables.source, number)}
+
+
 def _source(row: Row[Any]) -> Source:
     return Source(
         id=row.id, citation=row.citation, method=row.method, retrieved_on=row.retrieved_on, licence=row.licence
     )
-
-
-def offer_of(row: Any) -> Offer:
-    """Make an offer from its database row; the order is that of the table."""
-    (
-        offer_id,
-        _,
-        provider,
-        sku,
-        accelerator_label,
-        region,
-        purchase_model,
-        product,
-        term_months,
-        payment_option,
-        tier,
-        tenancy,
-        os,
-        scope,
-        sold_unit,
-        accelerator_id,
-        accelerator_count,
-        vcpus,
-        memory_gib,
-        node_shape_id,
-        min_quantity,
-        quantity_step,
-        indicative,
-        excluded_reason,
-        notes,
-    ) = row
-    return Offer(
-        id=offer_id,
-        key=OfferKey(
-            provider=provider,
-            sku=sku,
-            accelerator_label=accelerator_label,
-            region=region,
-            purchase_model=purchase_model,
-            product=product,
-            term_months=term_months,
-            payment_option=payment_option,
-            tier=tier,
-            tenancy=tenancy,
-            os=os,
-        ),
-        scope=scope,
-        sold_unit=sold_unit,
-        accelerator_id=accelerator_id,
-        accelerator_count=accelerator_count,
-        vcpus=vcpus,
-        memory_gib=memory_gib,
-        node_shape_id=node_shape_id,
-        min_quantity=min_quantity,
-        quantity_step=quantity_step,
-        indicative=indicative,
-        excluded_reason=excluded_reason,
-        notes=notes,
-    )
-
-
-def price_of(row: Row[Any], source: Source) -> PriceRow:
-    """Make a price row from its database row."""
-    return PriceRow(
-        id=row.id,
-        offer_id=row.offer_id,
-        amount=row.amount,
-        currency=row.currency,
-        price_unit=row.price_unit,
-        valid_from=row.valid_from,
-        valid_to=row.valid_to,
-        observed_on=row.observed_on,
-        recorded_at=row.recorded_at,
-        recorded_revision=row.recorded_revision,
-        source=source,
-        kind=row.kind,
-        confidence=row.confidence,
-        note=row.note,
-    )
-
-
-def _by_start(price: PriceRow) -> tuple[date, str]:
-    return price.valid_from, price.id
-
-
-def _prices(connection: Connection, number: int, sources: Mapping[str, Source]) -> dict[str, tuple[PriceRow, ...]]:
-    """Keep the latest belief about each step."""
-    times = repository.recorded_at(connection)
-    steps: dict[tuple[str, str, str, date], PriceRow] = {}
-    for (
-        price_id,
-        offer_id,
-        source_id,
-        kind,
-        amount,
-        currency,
-        price_unit,
-        valid_from,
-        valid_to,
-        observed_on,
-        recorded_revision,
-        confidence,
-        note,
-    ) in repository.prices_until(connection, number):
-        key = (offer_id, source_id, kind, valid_from)
-        known = steps.get(key)
-        if known is None or known.recorded_revision < recorded_revision:
-            steps[key] = PriceRow(
-                id=price_id,
-                offer_id=offer_id,
-                amount=amount,
-                currency=currency,
-                price_unit=price_unit,
-                valid_from=valid_from,
-                valid_to=valid_to,
-                observed_on=observed_on,
-                recorded_at=times[recorded_revision],
-                recorded_revision=recorded_revision,
-                source=sources[source_id],
-                kind=kind,
-                confidence=confidence,
-                note=note,
-            )
-    by_offer: dict[str, list[PriceRow]] = defaultdict(list)
-    for price in steps.values():
-        by_offer[price.offer_id].append(price)
-    return {
-        offer_id: tuple(found) if len(found) == 1 else tuple(sorted(found, key=_by_start))
-        for offer_id, found in by_offer.items()
-    }
 
 
 def _quarantine(connection: Connection, number: int) -> tuple[QuarantinedRow, ...]:

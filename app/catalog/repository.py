@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, func, insert, select
+from sqlalchemy import Connection, Row, Select, Table, func, insert, select
 
 from app.catalog import tables
 
@@ -15,6 +15,10 @@ from app.catalog import tables
 BATCH = 2_000
 # Of one statement, not of the connection: a server-side cursor cannot run the INSERT that comes next.
 STREAMED = {"yield_per": 5_000}
+# Offers without the revision that brought them, prices without the time that follows from theirs: the values made of
+# them take the cells in this order.
+OFFER_COLUMNS = tuple(column for column in tables.offer.c if column.name != "recorded_revision")
+PRICE_COLUMNS = tuple(column for column in tables.price.c if column.name != "recorded_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,25 +110,23 @@ def rows_until(connection: Connection, table: Table, number: int) -> Iterator[An
     yield from connection.execute(query, execution_options=STREAMED)
 
 
-def prices_until(connection: Connection, number: int) -> Iterator[Any]:
-    """Stream every price belief of a revision, without what can be known from its revision."""
-    price = tables.price.c
-    query = select(
-        price.id,
-        price.offer_id,
-        price.source_id,
-        price.kind,
-        price.amount,
-        price.currency,
-        price.price_unit,
-        price.valid_from,
-        price.valid_to,
-        price.observed_on,
-        price.recorded_revision,
-        price.confidence,
-        price.note,
-    ).where(price.recorded_revision <= number)
-    yield from connection.execute(query, execution_options=STREAMED)
+def driver_rows(connection: Connection, query: Select[Any]) -> Sequence[tuple[Any, ...]]:
+    """Run a query and take its cells as the driver gives them: for tens of thousands of rows, few of which are used."""
+    result = connection.execute(query)
+    assert result.cursor is not None
+    rows: Sequence[tuple[Any, ...]] = result.cursor.fetchall()
+    result.close()
+    return rows
+
+
+def offers_until(connection: Connection, number: int) -> Sequence[tuple[Any, ...]]:
+    """Read every offer a revision knows, as ``OFFER_COLUMNS``."""
+    return driver_rows(connection, select(*OFFER_COLUMNS).where(tables.offer.c.recorded_revision <= number))
+
+
+def prices_until(connection: Connection, number: int) -> Sequence[tuple[Any, ...]]:
+    """Read every price belief of a revision, as ``PRICE_COLUMNS``."""
+    return driver_rows(connection, select(*PRICE_COLUMNS).where(tables.price.c.recorded_revision <= number))
 
 
 def recorded_at(connection: Connection) -> dict[int, datetime]:
@@ -213,21 +215,15 @@ def count_rows(connection: Connection, table: Table) -> int:
     return connection.execute(select(func.count()).select_from(table)).scalar_one()
 
 
-def offers_of_provider(connection: Connection, provider: str) -> Sequence[Row[Any]]:
-    """Read every offer of a provider."""
-    return connection.execute(select(tables.offer).where(tables.offer.c.provider == provider)).all()
+def offers_of_provider(connection: Connection, provider: str) -> Sequence[tuple[Any, ...]]:
+    """Read every offer of a known provider, as ``OFFER_COLUMNS``."""
+    return driver_rows(connection, select(*OFFER_COLUMNS).where(tables.offer.c.provider == provider))
 
 
-def prices_of_provider(connection: Connection, provider: str) -> Iterator[Row[Any]]:
-    """Stream every belief about a provider's prices with its source, oldest belief first."""
-    query = (
-        select(tables.price, tables.source.c.citation, tables.source.c.method)
-        .join(tables.offer, tables.offer.c.id == tables.price.c.offer_id)
-        .join(tables.source, tables.source.c.id == tables.price.c.source_id)
-        .where(tables.offer.c.provider == provider)
-        .order_by(tables.price.c.recorded_revision)
-    )
-    yield from connection.execute(query, execution_options=STREAMED)
+def prices_of_provider(connection: Connection, provider: str) -> Sequence[tuple[Any, ...]]:
+    """Read every belief about the prices of a known provider, as ``PRICE_COLUMNS``."""
+    offers = select(tables.offer.c.id).where(tables.offer.c.provider == provider)
+    return driver_rows(connection, select(*PRICE_COLUMNS).where(tables.price.c.offer_id.in_(offers)))
 
 
 def list_imports(connection: Connection, *, before: str | None, limit: int) -> Sequence[Row[Any]]:

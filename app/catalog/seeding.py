@@ -71,6 +71,12 @@ def shipped_bands() -> Bands:
     return Bands.from_data(read_exact("price_bands.json"))
 
 
+def shipped_regions(provider: str) -> frozenset[str]:
+    """Read the regions a provider is known to have besides those of its prices; one worldwide price is always one."""
+    rows = read_exact("regions.json")["regions"]
+    return frozenset({"global", *(code for row in rows if row["provider"] == provider for code in row["codes"])})
+
+
 def shipped_labels(records: Sequence[Record]) -> Labels:
     """Make the alias tables from records."""
     providers = [record.payload for record in records if record.kind == "provider"]

@@ -1,9 +1,10 @@
 """The catalog as one revision believed it: a frozen value, loaded once and shared by every request in the process."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from app.catalog.entries import (
@@ -15,6 +16,7 @@ from app.catalog.entries import (
     Server,
     StorageSystem,
 )
+from app.catalog.offer_rows import OfferRows
 from app.catalog.offers import Availability, Offer, OfferKey, PriceRow, QuarantinedRow, Source
 from app.catalog.rates import (
     ColocationRate,
@@ -64,6 +66,22 @@ _NO_PRICES: tuple[PriceRow, ...] = ()
 _NO_QUARANTINE: tuple[QuarantinedRow, ...] = ()
 
 
+Indexes = tuple[Mapping[str, Sequence[str]], Mapping[tuple[str, str], Sequence[str]]]
+
+
+def _indexes(offers: Mapping[str, Offer]) -> Indexes:
+    """Offer ids by accelerator, and by provider and SKU."""
+    if isinstance(offers, OfferRows):
+        return offers.by_accelerator, offers.by_sku
+    by_accelerator: dict[str, list[str]] = defaultdict(list)
+    by_sku: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for offer in offers.values():
+        by_sku[offer.key.provider, offer.key.sku].append(offer.id)
+        if offer.accelerator_id is not None:
+            by_accelerator[offer.accelerator_id].append(offer.id)
+    return by_accelerator, by_sku
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything the catalog held at one revision.
@@ -110,23 +128,18 @@ class Snapshot:
     accelerator_aliases: Mapping[str, str | None]
     calibration: Mapping[str, Mapping[str, Any]]
     evidence: Mapping[str, tuple[Mapping[str, Any], ...]]
-    _by_accelerator: Mapping[str, tuple[Offer, ...]] = field(init=False, repr=False, compare=False)
-    _by_sku: Mapping[tuple[str, str], tuple[Offer, ...]] = field(init=False, repr=False, compare=False)
+    _by_accelerator: Mapping[str, Sequence[str]] = field(init=False, repr=False, compare=False)
+    _by_sku: Mapping[tuple[str, str], Sequence[str]] = field(init=False, repr=False, compare=False)
     _quarantine_by_offer: Mapping[str, tuple[QuarantinedRow, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        by_accelerator: dict[str, list[Offer]] = defaultdict(list)
-        by_sku: dict[tuple[str, str], list[Offer]] = defaultdict(list)
+        by_accelerator, by_sku = _indexes(self.offers)
         held: dict[str, list[QuarantinedRow]] = defaultdict(list)
-        for offer in self.offers.values():
-            by_sku[offer.key.provider, offer.key.sku].append(offer)
-            if offer.accelerator_id is not None:
-                by_accelerator[offer.accelerator_id].append(offer)
         for entry in self.quarantine:
             if entry.offer_id is not None and entry.holds:
                 held[entry.offer_id].append(entry)
-        object.__setattr__(self, "_by_accelerator", {key: tuple(value) for key, value in by_accelerator.items()})
-        object.__setattr__(self, "_by_sku", {key: tuple(value) for key, value in by_sku.items()})
+        object.__setattr__(self, "_by_accelerator", by_accelerator)
+        object.__setattr__(self, "_by_sku", by_sku)
         object.__setattr__(self, "_quarantine_by_offer", {key: tuple(value) for key, value in held.items()})
 
     def prices_of(self, offer_id: str) -> tuple[PriceRow, ...]:
@@ -144,11 +157,12 @@ class Snapshot:
 
     def offers_of_accelerator(self, accelerator_id: str) -> tuple[Offer, ...]:
         """Give every offer of one accelerator, components and indications included."""
-        return self._by_accelerator.get(accelerator_id, ())
+        return tuple(self.offers[offer_id] for offer_id in self._by_accelerator.get(accelerator_id, ()))
 
     def offers_of_sku(self, provider: str, sku: str) -> tuple[Offer, ...]:
         """Give every offer of one instance type or SKU over all regions and purchase models."""
-        return self._by_sku.get((self.provider_id(provider), sku), ())
+        found = self._by_sku.get((self.provider_id(provider), sku), ())
+        return tuple(self.offers[offer_id] for offer_id in found)
 
     def find_offers(
         self,
@@ -166,12 +180,16 @@ class Snapshot:
         wanted_accelerators = None if accelerators is None else set(accelerators)
         wanted_regions = None if regions is None else set(regions)
         wanted_models = None if purchase_models is None else set(purchase_models)
+        if wanted_accelerators is None:
+            candidates: Iterable[Offer] = self.offers.values()
+        else:
+            ids = (self._by_accelerator.get(accelerator_id, ()) for accelerator_id in wanted_accelerators)
+            candidates = (self.offers[offer_id] for offer_id in sorted(chain.from_iterable(ids)))
         return tuple(
             offer
-            for offer in self.offers.values()
+            for offer in candidates
             if (wanted_providers is None or offer.key.provider in wanted_providers)
             and (instance_type is None or offer.key.sku == instance_type)
-            and (wanted_accelerators is None or offer.accelerator_id in wanted_accelerators)
             and (wanted_regions is None or offer.key.region in wanted_regions)
             and (wanted_models is None or offer.key.purchase_model in wanted_models)
             and (term_months is None or offer.key.term_months == term_months)

@@ -1,6 +1,5 @@
 """The machine behind an offer: how its accelerators are wired, and where the figures of its network come from."""
 
-import re
 from dataclasses import dataclass, replace
 
 from app.catalog.offers import Offer
@@ -51,23 +50,11 @@ def hardware_of(snapshot: Snapshot, offer: Offer, network: Network | None) -> tu
     assert spec is not None
     shape = snapshot.node_shapes.get(offer.node_shape_id) if offer.node_shape_id else None
     gbps = shape.network_gbps_per_accelerator if shape is not None else None
-    if not _is_machine(offer):
+    if offer.sold_unit != "node":
+        # One accelerator (or superchip) of a whole server, not a machine of its own.
         return wired_hardware(spec, gbps, network)
     is_part = offer.accelerator_count < spec.accelerators_per_node
     return wired_hardware(_wired(spec, offer.accelerator_count), gbps, network, is_part_of_server=is_part)
-
-
-# Instance names of one-accelerator machines ("gpu_1x_b200", "gpu-h100x1", "a2-highgpu-1g", "gn7-c12g1", "g5.xlarge");
-# other single-accelerator rows without CPUs are prices per accelerator of machines that are sold whole.
-_ONE_ACCELERATOR_MACHINE = re.compile(r"(?:^|[^0-9a-z])1x|x1$|-1g$|g1\.|xlarge|_1gpu|^gpu-|^1[A-Z]", re.ASCII)
-
-
-def _is_machine(offer: Offer) -> bool:
-    """Whether the sold unit is a machine of its own rather than one accelerator of a whole server."""
-    if offer.sold_unit != "node":
-        return False
-    single = offer.accelerator_count == 1 and offer.vcpus is None
-    return not single or _ONE_ACCELERATOR_MACHINE.search(offer.key.sku) is not None
 
 
 def _wired(spec: Accelerator, per_node: int) -> Accelerator:

@@ -26,10 +26,10 @@ def own(text: str, **more) -> ImportOrder:
 
 
 HEAD = (
-    "provider,instance_type,accelerator,accelerator_count,region,purchase_model,price_usd_per_hour,"
+    "provider,instance_type,accelerator,accelerator_count,sold_unit,region,purchase_model,price_usd_per_hour,"
     "effective_date,source"
 )
-P5 = "aws,p5.48xlarge,H100-SXM5-80GB,8,us-east-1,on_demand,{},{},AWS price page"
+P5 = "aws,p5.48xlarge,H100-SXM5-80GB,8,node,us-east-1,on_demand,{},{},AWS price page"
 
 
 def staged(snapshot, what: ImportOrder):
@@ -236,7 +236,10 @@ def test_a_jump_is_held_until_a_person_accepts_it_with_a_reason(seeded, clock):
     [
         (b"", "empty_file"),
         ((HEAD + "\n" + "aws,p5.48xl").encode(), "truncated_row"),
-        (b"provider,instance_type,accelerator,accelerator_count,region,purchase_model,price\n", "missing_unit"),
+        (
+            b"provider,instance_type,accelerator,accelerator_count,sold_unit,region,purchase_model,price\n",
+            "missing_unit",
+        ),
         ((HEAD + ",price\n").encode(), "missing_unit"),
         ((HEAD + ",colour\n").encode(), "unknown_column"),
         ((HEAD + "\n" + P5.format("55.04", "2026-11-20")).encode("utf-16"), "wrong_encoding"),
@@ -345,7 +348,7 @@ def test_the_difference_between_revisions_names_what_moved(seeded, clock):
 
 
 def test_an_unread_price_never_takes_the_place_of_another_outcome(seeded, clock):
-    text = f"{HEAD}\naws,p9.48xlarge,B300-SXM-288GB,8,us-east-1,on_demand,0.01,2026-11-20,AWS price page\n"
+    text = f"{HEAD}\naws,p9.48xlarge,B300-SXM-288GB,8,node,us-east-1,on_demand,0.01,2026-11-20,AWS price page\n"
     run(seeded, clock, own(text))
     answer = price_of(seeded, providers=["aws"], instance_type="p9.48xlarge")
     assert answer.outcome is Outcome.QUARANTINED

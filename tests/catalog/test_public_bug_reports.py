@@ -28,13 +28,15 @@ def doubts(shipped, *rows: str) -> list[str]:
 
 
 def test_01_skypilot_catalog_31_a_host_without_its_accelerator_is_under_the_floor(shipped):
-    assert doubts(shipped, "gcp,a2-highgpu-1g,A100-SXM4-40GB,1,us-east9,on_demand,0.94,2026-11-20,x") == ["below_band"]
+    assert doubts(shipped, "gcp,a2-highgpu-1g,A100-SXM4-40GB,1,node,us-east9,on_demand,0.94,2026-11-20,x") == [
+        "below_band"
+    ]
 
 
 def test_02_skypilot_4914_spot_dearer_than_on_demand_is_quarantined(shipped):
     rows = (
-        "runpod,secure/H100-SXM,H100-SXM5-80GB,1,any,on_demand,2.99,2026-11-20,typed in",
-        "runpod,secure/H100-SXM,H100-SXM5-80GB,1,any,spot,3.29,2026-11-20,typed in",
+        "runpod,secure/H100-SXM,H100-SXM5-80GB,1,node,any,on_demand,2.99,2026-11-20,typed in",
+        "runpod,secure/H100-SXM,H100-SXM5-80GB,1,node,any,spot,3.29,2026-11-20,typed in",
     )
     assert doubts(shipped, *rows) == ["spot_not_below_on_demand"]
     (first, _) = staged(shipped, own("\n".join([HEAD, *rows]) + "\n"))
@@ -42,11 +44,11 @@ def test_02_skypilot_4914_spot_dearer_than_on_demand_is_quarantined(shipped):
 
 
 def test_03_skypilot_9156_a_minimum_bid_is_not_a_price(shipped):
-    assert doubts(shipped, "runpod,bid,B200-SXM-180GB,1,any,spot,0.01,2026-11-20,x") == ["below_band"]
+    assert doubts(shipped, "runpod,bid,B200-SXM-180GB,1,node,any,spot,0.01,2026-11-20,x") == ["below_band"]
 
 
 def test_04_skypilot_1367_a_row_twice_is_reported_and_kept_once(shipped):
-    row = "gcp,a3-highgpu-8g,H100-SXM5-80GB,8,us-east9,on_demand,88.0,2026-11-20,x"
+    row = "gcp,a3-highgpu-8g,H100-SXM5-80GB,8,node,us-east9,on_demand,88.0,2026-11-20,x"
     assert doubts(shipped, row, row) == ["duplicate_row"]
 
 
@@ -87,7 +89,7 @@ def test_08_dstack_1886_a_community_price_is_another_offer_than_a_secure_one(shi
 
 
 def test_09_dstack_1890_a_price_per_accelerator_on_a_machine_of_eight_is_suspected(shipped):
-    assert doubts(shipped, "aws,p5.48xlarge,H100-SXM5-80GB,8,us-east-9,on_demand,6.88,2026-11-20,x") == [
+    assert doubts(shipped, "aws,p5.48xlarge,H100-SXM5-80GB,8,node,us-east-9,on_demand,6.88,2026-11-20,x") == [
         "per_accelerator_price_suspected"
     ]
     assert per_accelerator(Decimal("55.04"), make_offer()) == Decimal("6.88")
@@ -149,8 +151,8 @@ def test_15_opencost_2840_a_header_without_units_is_refused():
 
 def test_16_gcp_pricing_calculator_249_a_renamed_accelerator_fails_loudly(shipped):
     rows = (
-        "gcp,a3-megagpu-8g,H100 80GB Plus,8,us-east9,on_demand,90,2026-11-20,x",
-        "gcp,a3-megagpu-8g,H100 80GB Ultra Plus,8,us-east9,on_demand,90,2026-11-20,x",
+        "gcp,a3-megagpu-8g,H100 80GB Plus,8,node,us-east9,on_demand,90,2026-11-20,x",
+        "gcp,a3-megagpu-8g,H100 80GB Ultra Plus,8,node,us-east9,on_demand,90,2026-11-20,x",
     )
     known, renamed = staged(shipped, own("\n".join([HEAD, *rows]) + "\n"))
     assert known.accelerator_id == "h100-sxm5-80"
@@ -162,8 +164,8 @@ def test_17_karpenter_aws_3183_a_quarantined_row_can_be_accepted_it_is_not_delet
     text = "\n".join(
         [
             HEAD,
-            "aws,p9.large,H100-SXM5-80GB,1,us-east-1,on_demand,7.00,2026-11-20,x",
-            "aws,p9.large,H100-SXM5-80GB,1,us-east-1,spot,7.50,2026-11-20,x",
+            "aws,p9.large,H100-SXM5-80GB,1,node,us-east-1,on_demand,7.00,2026-11-20,x",
+            "aws,p9.large,H100-SXM5-80GB,1,node,us-east-1,spot,7.50,2026-11-20,x",
         ]
     )
     from app.catalog import service
@@ -250,12 +252,12 @@ def test_fixture_a_component_price_is_never_compared_with_a_bundle(shipped):
     assert component.excluded_reason == "component_without_host"
     wrongly = replace(component, scope="bundle")
     assert wrongly != component
-    row = f"gcp,{component.key.sku},H100-SXM5-80GB,1,us-central1,on_demand,9.7966,2026-11-20,x"
+    row = f"gcp,{component.key.sku},H100-SXM5-80GB,1,node,us-central1,on_demand,9.7966,2026-11-20,x"
     assert doubts(shipped, row) == ["component_as_bundle"]
 
 
 def test_fixture_parsing_needs_no_database(shipped):
     parsed = parse_import(
-        shipped, own(f"{HEAD}\naws,p5.48xlarge,H100-SXM5-80GB,8,us-east-1,on_demand,55.04,2026-11-20,x\n"), DAY
+        shipped, own(f"{HEAD}\naws,p5.48xlarge,H100-SXM5-80GB,8,node,us-east-1,on_demand,55.04,2026-11-20,x\n"), DAY
     )
     assert parsed.providers == ("aws",)

@@ -25,12 +25,15 @@ from app.catalog.imports.staged import (
     read_count,
     read_currency,
     read_date,
+    read_word,
     source_of,
 )
 from app.catalog.imports.trust import Trust, TrustTable
-from app.catalog.offers import CONFIDENCES, METHODS, OfferKey
+from app.catalog.offers import CONFIDENCES, METHODS, PRICE_KINDS, PRICE_UNITS, SCOPES, SOLD_UNITS, OfferKey
 
-REQUIRED = frozenset({"provider", "instance_type", "accelerator", "accelerator_count", "region", "purchase_model"})
+REQUIRED = frozenset(
+    {"provider", "instance_type", "accelerator", "accelerator_count", "sold_unit", "region", "purchase_model"}
+)
 OPTIONAL = frozenset(
     {
         "vcpus",
@@ -39,7 +42,6 @@ OPTIONAL = frozenset(
         "source",
         "currency",
         "price_unit",
-        "sold_unit",
         "scope",
         "tier",
         "tenancy",
@@ -147,6 +149,12 @@ def price_column(columns: Iterable[str]) -> str:
     currency, unit = PRICE_COLUMNS[found[0]]
     if (currency is None and "currency" not in names) or (unit is None and "price_unit" not in names):
         raise FileError("missing_unit", f"column {found[0]} needs the columns currency and price_unit beside it")
+    if "sold_unit" not in names:
+        raise FileError(
+            "missing_unit",
+            f"column sold_unit must say what one price is for: {', '.join(SOLD_UNITS)}; a machine of eight and one "
+            "accelerator of it look the same otherwise",
+        )
     missing = sorted(REQUIRED - names)
     if missing:
         raise FileError("missing_column", f"the header lacks {', '.join(missing)}")
@@ -222,6 +230,9 @@ def _staged(line: int, row: Mapping[str, str], column: str, reading: Reading) ->
     trust = stated_trust(row, reading.trust.of(citation, sku))
     observed = read_date(row.get("observed_on", "") or row.get("effective_date", ""), "effective_date")
     published = read_date(row.get("valid_from", ""), "valid_from")
+    starts, ends = published or observed or reading.undated_from, read_date(row.get("valid_to", ""), "valid_to")
+    if ends is not None and ends <= starts:
+        raise RowError("malformed_date", f"valid_to {ends} is not after {starts}, where the price starts")
     currency, unit = PRICE_COLUMNS[column]
     statistic = trust.kind == "marketplace_stat" or purchase.model == "marketplace"
     return StagedPrice(
@@ -239,22 +250,22 @@ def _staged(line: int, row: Mapping[str, str], column: str, reading: Reading) ->
             tenancy=row.get("tenancy", "").strip() or "shared",
             os=row.get("os", "").strip() or "linux",
         ),
-        scope=row.get("scope", "").strip() or "bundle",
-        sold_unit=row.get("sold_unit", "").strip() or sold_unit_of(sku, row["accelerator"], count),
+        scope=read_word(row.get("scope", "") or "bundle", SCOPES, "unknown_scope", "scope"),
+        sold_unit=read_word(row["sold_unit"], SOLD_UNITS, "missing_unit", "sold_unit"),
         accelerator_id=accelerator_id,
         accelerator_count=count,
         amount=read_amount(row[column]),
         currency=currency or read_currency(row.get("currency", "")),
-        price_unit=unit or row.get("price_unit", "").strip(),
+        price_unit=unit or read_word(row.get("price_unit", ""), PRICE_UNITS, "missing_unit", "price_unit"),
         observed_on=observed,
-        valid_from=published or observed or reading.undated_from,
-        valid_to=read_date(row.get("valid_to", ""), "valid_to"),
+        valid_from=starts,
+        valid_to=ends,
         valid_from_published=published is not None,
         source=source_of(citation, trust.method, observed, trust.licence),
         kind=trust.kind,
         confidence=trust.confidence,
         vcpus=read_count(row["vcpus"], "vcpus") if row.get("vcpus", "").strip() else None,
-        memory_gib=Decimal(row["memory_gib"]) if row.get("memory_gib", "").strip() else None,
+        memory_gib=read_amount(row["memory_gib"]) if row.get("memory_gib", "").strip() else None,
         min_quantity=read_count(row.get("min_quantity", "") or "1", "min_quantity"),
         quantity_step=read_count(row.get("quantity_step", "") or "1", "quantity_step"),
         indicative=row.get("indicative", "").strip().lower() == "true" or statistic,
@@ -269,7 +280,7 @@ def stated_trust(row: Mapping[str, str], trust: Trust) -> Trust:
     confidence = row.get("confidence", "").strip() or trust.confidence
     if method not in METHODS or confidence not in CONFIDENCES:
         raise RowError("unknown_method", f"method {method!r} or confidence {confidence!r} is not in the vocabulary")
-    kind = row.get("kind", "").strip() or trust.kind
+    kind = read_word(row.get("kind", "") or trust.kind, PRICE_KINDS, "unknown_kind", "kind")
     return Trust(method=method, kind=kind, confidence=confidence, licence=trust.licence)
 
 
@@ -281,19 +292,3 @@ def tier_of(provider: str, sku: str, citation: str) -> str:
         prefix, slash, _ = sku.partition("/")
         return prefix if slash and prefix in ("secure", "community") else "unstated"
     return "standard"
-
-
-def sold_unit_of(sku: str, label: str, count: int) -> str:
-    """Tell what one unit of the price is, from names alone: chip, superchip, accelerator or node."""
-    if label.startswith("TPU"):
-        return "chip"
-    if "superchip" in sku.lower():
-        return "superchip"
-    per_accelerator = (
-        "per_gpu",
-        "aggregator_per_gpu",
-        "median_per_gpu",
-        "median_verified_1x",
-        "market_average_gpu_hour",
-    )
-    return "gpu" if count == 1 and sku in per_accelerator else "node"

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -135,6 +135,14 @@ def read_count(text: str, name: str) -> int:
     if number != number.to_integral_value() or not 1 <= number <= 100_000:
         raise RowError("malformed_count", f"{name} {text!r} is not a whole number from 1")
     return int(number)
+
+
+def read_word(text: str, known: Sequence[str], reason: str, name: str) -> str:
+    """Read a word of a fixed vocabulary; a blank or another word is an error, nothing is implied."""
+    word = text.strip()
+    if word not in known:
+        raise RowError(reason, f"{name} {text[:40]!r} is not one of {', '.join(known)}")
+    return word
 
 
 def read_currency(text: str) -> str:

@@ -102,6 +102,7 @@ def _history(reading: Reading, cloud: Sequence[StagedRow]) -> Iterator[StagedRow
                 "instance_type": row["instance_type"],
                 "accelerator": shape.key.accelerator_label,
                 "accelerator_count": str(shape.accelerator_count),
+                "sold_unit": shape.sold_unit,
                 "region": row["region"],
                 "purchase_model": row["purchase_model"],
                 "currency": row["currency"],

@@ -41,6 +41,7 @@ def _plain_rows(data: Mapping[str, Any], reading: Reading) -> Iterator[tuple[int
             "instance_type": kind,
             "accelerator": shape.accelerator_label if shape else kind,
             "accelerator_count": str(shape.accelerator_count) if shape else str(facts.get("gpu", "1")),
+            "sold_unit": "node",
             "vcpus": facts.get("vcpu", ""),
             "memory_gib": facts.get("memory", "").removesuffix(" GiB").replace(",", ""),
             "region": facts["regionCode"],

@@ -41,6 +41,7 @@ def _plain_rows(number: int, item: Mapping[str, Any], reading: Reading) -> Itera
         "instance_type": sku,
         "accelerator": shape.accelerator_label if shape else sku,
         "accelerator_count": str(shape.accelerator_count) if shape else "1",
+        "sold_unit": "node",
         "vcpus": str(shape.vcpus or "") if shape else "",
         "memory_gib": str(shape.memory_gib or "") if shape else "",
         "region": item["armRegionName"],

@@ -63,6 +63,7 @@ def _plain_rows(
                 "instance_type": row["instance_name"],
                 "accelerator": f"{row['gpu_name']}:{memory}" if memory else row["gpu_name"],
                 "accelerator_count": row["gpu_count"],
+                "sold_unit": "node",
                 "vcpus": row.get("cpu", ""),
                 "memory_gib": row.get("memory", ""),
                 "region": row["location"] or "global",

@@ -31,6 +31,7 @@ def _plain_rows(
             "instance_type": row["InstanceType"],
             "accelerator": _label(row),
             "accelerator_count": row["AcceleratorCount"],
+            "sold_unit": "node",
             "vcpus": row.get("vCPUs", ""),
             "memory_gib": row.get("MemoryGiB", ""),
             # Zones of one region share a price; one worldwide price is repeated a region, so a row is not capacity.
