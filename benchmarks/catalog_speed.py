@@ -40,8 +40,8 @@ def price_file(rows: int, providers: tuple[str, ...], start: int = 0) -> bytes:
         price = 16 + random.random() * 4
         region = regions[number % len(regions)]
         out.write(
-            f"{provider},bench-{number // len(regions)},H100-SXM5-80GB,8,node,{region},on_demand,{price:.4f},USD,hour,2026-11-20,"
-            "benchmark,verbatim,high\n"
+            f"{provider},bench-{number // len(regions)},H100-SXM5-80GB,8,node,{region},on_demand,{price:.4f},USD,hour,"
+            "2026-11-20,benchmark,verbatim,high\n"
         )
     return out.getvalue().encode()
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import httpx
 
-from app.catalog import service
-from app.catalog.feeds import FEEDS, fetch_feed
+from app.catalog import errors, service
+from app.catalog.feeds import Feed, fetch_feed
 from app.catalog.importing import ImportOrder, ImportReport, ProviderReport, parse_import
+from app.catalog.imports.staged import FileError
 from app.catalog.quality import audit
 from app.catalog.repository import RevisionInfo
 from app.foundation.clock import Clock, SystemClock
@@ -45,10 +46,20 @@ def import_path(
 
 
 def import_feed(
-    database: Database, name: str, *, client: httpx.Client, dry_run: bool = True, clock: Clock | None = None
+    database: Database,
+    feed: Feed,
+    *,
+    client: httpx.Client,
+    live_feeds: bool,
+    dry_run: bool = True,
+    clock: Clock | None = None,
 ) -> ImportReport:
-    """Fetch one of the known feeds and import it; the only network access of the catalog, on demand."""
-    feed = FEEDS[name]
+    """Fetch a feed and import it; the only network access of the catalog, on demand and only where it is allowed.
+
+    A feed that cannot be fetched or read is a problem and changes nothing: the last good prices stay.
+    """
+    if not live_feeds:
+        raise errors.live_feeds_off(feed.name)
     now = clock or SystemClock()
     content = fetch_feed(client, feed)
     order = ImportOrder(
@@ -58,7 +69,10 @@ def import_feed(
         provider=feed.provider,
         observed_on=now.now().date(),
     )
-    return import_order(database, order, dry_run=dry_run, clock=now)
+    try:
+        return import_order(database, order, dry_run=dry_run, clock=now)
+    except FileError as error:
+        raise errors.unreadable_file(error) from error
 
 
 def import_order(

@@ -93,6 +93,24 @@ def unknown_accelerator(accelerator_id: str, nearest: list[str]) -> Problem:
     return Problem("not-found", f"No accelerator has the id {accelerator_id[:80]!r}.{hint}", nearest=nearest)
 
 
+def live_feeds_off(feed: str) -> Problem:
+    """Refuse to reach out to the network where nobody has allowed it."""
+    return Problem(
+        "price-source-unavailable",
+        f"The feed {feed} was not fetched: live feeds are off. Set GPUQUOTE_LIVE_FEEDS=true to allow them, or import a "
+        "file.",
+    )
+
+
+def no_token_price(provider: str, model: str) -> Problem:
+    """Refuse a model whose token prices the catalog does not hold."""
+    return Problem(
+        "not-found",
+        f"There is no token price of {model[:80]!r} at {provider[:40]!r}. Import them (genai-prices or litellm); "
+        "GET /v1/catalog/offers?provider= lists what is held.",
+    )
+
+
 def no_model(model_id: str, nearest: list[str]) -> Problem:
     """Refuse a model id, with the nearest known ones."""
     hint = f" Did you mean {', '.join(nearest)}?" if nearest else " GET /v1/catalog/models lists them."

@@ -16,7 +16,7 @@ from app.catalog.imports.formats.azure import read_azure
 from app.catalog.imports.formats.gcp import read_gcp, recipes_of
 from app.catalog.imports.formats.gpuhunt import read_gpuhunt
 from app.catalog.imports.formats.skypilot import read_skypilot
-from app.catalog.imports.formats.tokens import read_tokens, token_provider_records
+from app.catalog.imports.formats.tokens import read_litellm, read_tokens, token_provider_records
 from app.catalog.imports.own_csv import MAX_ROWS, Reading, Shape, read_csv, read_json
 from app.catalog.imports.plan import ImportPlan, Standing, plan_provider
 from app.catalog.imports.staged import FileError, RejectedRow, StagedRow
@@ -32,7 +32,8 @@ from app.catalog.snapshot import Snapshot
 from app.foundation.canonical import sha256_hex
 from app.foundation.identifiers import new_id
 
-FORMATS = ("csv", "json", "skypilot", "gpuhunt", "azure", "aws", "gcp", "ecb", "genai-prices")
+TOKEN_FORMATS = ("genai-prices", "litellm")
+FORMATS = ("csv", "json", "skypilot", "gpuhunt", "azure", "aws", "gcp", "ecb", *TOKEN_FORMATS)
 # The provider under which reference rates are reported and kept.
 ECB = "ecb"
 # Lines of a report that are shown in full; the counts always cover everything.
@@ -110,7 +111,7 @@ def _parse(snapshot: Snapshot, order: ImportOrder, today: date) -> ParsedImport:
     if order.file_format == "ecb":
         fixings = read_ecb(order.content, order.source or CITATION)
         return ParsedImport(base=snapshot, order=order, sha256=digest, rows={}, fixings=fixings)
-    if order.file_format == "genai-prices":
+    if order.file_format in TOKEN_FORMATS:
         return _parse_tokens(snapshot, order, today, digest)
     reading = Reading(
         labels=labels_of(snapshot),
@@ -141,6 +142,19 @@ READERS: Mapping[str, Callable[[bytes, Reading], Iterator[StagedRow]]] = {
 
 
 def _parse_tokens(snapshot: Snapshot, order: ImportOrder, today: date, digest: str) -> ParsedImport:
+    day = order.observed_on or today
+    if order.file_format == "litellm":
+        rows = _by_provider(read_litellm(order.content, day, order.provider, order.source))
+        names = {provider: provider for provider in rows}
+    else:
+        chosen, version = _token_library(order.provider)
+        rows = _by_provider(read_tokens(chosen, version, day))
+        names = {provider.id: provider.name for provider in chosen}
+    records = tuple(token_provider_records(names, snapshot.providers))
+    return ParsedImport(base=snapshot, order=order, sha256=digest, rows=rows, records=records)
+
+
+def _token_library(provider: str) -> tuple[list[Any], str]:
     try:
         from importlib.metadata import version
 
@@ -149,17 +163,10 @@ def _parse_tokens(snapshot: Snapshot, order: ImportOrder, today: date, digest: s
         raise FileError(
             "library_missing", "install the optional dependency genai-prices (pip install 'gpuquote[api-prices]')"
         ) from None
-    chosen = [provider for provider in data.providers if order.provider in ("", provider.id)]
+    chosen = [known for known in data.providers if provider in ("", known.id)]
     if not chosen:
-        raise FileError("missing_provider", f"genai-prices has no provider {order.provider!r}")
-    rows = read_tokens(chosen, version("genai-prices"), order.observed_on or today)
-    return ParsedImport(
-        base=snapshot,
-        order=order,
-        sha256=digest,
-        rows=_by_provider(rows),
-        records=tuple(token_provider_records(chosen, snapshot.providers)),
-    )
+        raise FileError("missing_provider", f"genai-prices has no provider {provider!r}")
+    return chosen, version("genai-prices")
 
 
 def _by_provider(rows: Iterator[StagedRow]) -> dict[str, tuple[StagedRow, ...]]:

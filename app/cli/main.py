@@ -3,13 +3,17 @@
 Exit codes: 0 done, 1 refused (standard error says why), 2 wrong usage, 3 a verification found a mismatch.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
 
+import httpx
 import typer
 
 from app.catalog import service as catalog
+from app.catalog.commands import import_feed
+from app.catalog.feeds import FEEDS
 from app.catalog.importing import FORMATS, ImportOrder, ParsedImport, ProviderReport, parse_import
 from app.catalog.imports.staged import FileError
 from app.cli.printing import estimate_table, print_json, table
@@ -17,6 +21,7 @@ from app.cli.quoting import app as quoting
 from app.cli.session import ERROR, Session, fail, open_session, read_body
 from app.estimates import service as estimates
 from app.estimates.schemas import EstimateRequest
+from app.foundation.settings import Settings
 
 __all__ = ["run"]
 
@@ -90,10 +95,28 @@ def import_file(
         ]
         print_json({"dry_run": not commit, "providers": rows})
     else:
-        shown = [[r.provider, r.status, ", ".join(f"{k} {v}" for k, v in r.counts.items())] for r in reports]
-        table(["provider", "status", "rows"], shown)
+        _show(reports)
     if any(report.status == "failed" for report in reports):
         raise typer.Exit(ERROR)
+
+
+@catalog_app.command("fetch")
+def fetch_feed(
+    name: Annotated[str, typer.Argument(help="Name of a feed; an unknown one lists them.")],
+    commit: Annotated[bool, typer.Option("--commit", help="Import; without it only the report.")] = False,
+) -> None:
+    """Fetch a price feed and import it (needs GPUQUOTE_LIVE_FEEDS=true); a dry run unless --commit is given."""
+    if name not in FEEDS:
+        raise typer.BadParameter(f"{name} is not one of {', '.join(FEEDS)}", param_hint="NAME")
+    with open_session() as session, httpx.Client() as client:
+        allowed = Settings().live_feeds
+        report = import_feed(session.database, FEEDS[name], client=client, live_feeds=allowed, dry_run=not commit)
+    _show(report.providers)
+
+
+def _show(reports: Sequence[ProviderReport]) -> None:
+    shown = [[r.provider, r.status, ", ".join(f"{k} {v}" for k, v in r.counts.items())] for r in reports]
+    table(["provider", "status", "rows"], shown)
 
 
 def _import(session: Session, parsed: ParsedImport, provider: str, now: datetime, *, commit: bool) -> ProviderReport:

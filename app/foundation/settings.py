@@ -35,6 +35,8 @@ class Settings(BaseSettings):
     # How long a calculation may take [s]: in a request, and in a job.
     calculation_budget_s: float = Field(default=50.0, gt=0, le=3_600)
     job_budget_s: float = Field(default=900.0, gt=0, le=86_400)
+    # Whether commands may fetch prices from the network. Nothing is ever fetched by itself.
+    live_feeds: bool = False
     read_threads: int = Field(default=4, ge=1, le=64)
     rate_limit_per_minute: int = Field(default=600, ge=1)
 

@@ -123,7 +123,7 @@ def test_a_wrong_price_book_is_refused(api, change):
 
 
 def test_focus_rates_become_a_price_book_never_list_prices(api):
-    content = (FILES / "focus.csv").read_bytes()
+    content = (FILES / "focus_made_up.csv").read_bytes()
     answer = api.post(
         "/v1/price-books/imports", files={"file": ("focus.csv", content, "text/csv")}, data={"name": "acme-focus"}
     )
@@ -147,3 +147,10 @@ def test_supply_is_recorded_apart_from_the_price(api):
     (before,) = api.get("/v1/catalog/offers", params={**wanted, "catalog_revision": "1"}).json()["items"]
     assert before["availability"] is None
     assert api.post("/v1/catalog/offers/ofr_0/availability", json=seen).status_code == 404
+
+
+def test_a_true_focus_file_is_read_and_holds_no_contracted_rate_of_an_accelerator_machine(api):
+    """Its committed rows name no term, and its machines hold no accelerator: nothing is made a rule of."""
+    content = (FILES / "focus.csv").read_bytes()
+    answer = api.post("/v1/price-books/imports", files={"file": ("f.csv", content)}, data={"name": "true"})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "empty_file")

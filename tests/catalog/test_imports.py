@@ -127,7 +127,7 @@ def test_azure_items_become_on_demand_spot_savings_plan_and_reservation(shipped)
 
 
 def test_aws_price_list_gives_on_demand_and_reserved_terms(shipped):
-    rows = staged(shipped, order("aws_ec2.json", "aws"))
+    rows = staged(shipped, order("aws_ec2_terms.json", "aws"))
     found = {(row.key.purchase_model, row.key.payment_option): row.amount for row in rows}
     assert found == {
         ("on_demand", "none"): Decimal("21.957642"),
@@ -137,8 +137,22 @@ def test_aws_price_list_gives_on_demand_and_reserved_terms(shipped):
     assert {row.accelerator_id for row in rows} == {"a100-sxm4-40"}
 
 
-def test_gcp_machine_is_the_sum_of_its_skus_and_a_missing_part_gives_no_price(shipped):
+def test_a_true_aws_price_list_gives_its_price_and_no_free_capacity_block(shipped):
+    (row,) = staged(shipped, order("aws_ec2.json", "aws"))
+    assert (row.amount, row.key.purchase_model, row.valid_from) == (Decimal("32.7726"), "on_demand", date(2024, 5, 1))
+    assert (row.accelerator_id, row.accelerator_count, row.sold_unit) == ("a100-sxm4-40", 8, "node")
+    assert (row.vcpus, row.memory_gib, row.observed_on) == (96, Decimal(1152), date(2024, 5, 28))
+
+
+def test_true_gcp_skus_make_the_machine_that_google_lists_at_29_39(shipped):
     rows = staged(shipped, order("gcp_skus.json", "gcp", observed_on=TODAY))
+    machines = {row.key.region: row.amount for row in rows if row.scope == "bundle"}
+    assert machines == dict.fromkeys(("us-central1", "us-east1", "us-west1"), Decimal("29.38708"))
+    assert {row.amount for row in rows if row.scope == "component"} == {Decimal("2.933908")}
+
+
+def test_gcp_machine_is_the_sum_of_its_skus_and_a_missing_part_gives_no_price(shipped):
+    rows = staged(shipped, order("gcp_skus_incomplete.json", "gcp", observed_on=TODAY))
     machine = next(row for row in rows if isinstance(row, StagedPrice) and row.scope == "bundle")
     expected = 8 * Decimal("9.7966") + 208 * Decimal("0.0293") + 1872 * Decimal("0.00255")
     assert (machine.key.sku, machine.amount) == ("a3-highgpu-8g", expected)
@@ -156,6 +170,12 @@ def test_ecb_rates_add_days_and_know_no_zero(seeded, clock):
     rate = fx.rate("EUR", "CNY", date(2026, 11, 29))
     assert (rate.rate, rate.rate_on) == (Decimal("7.4401"), date(2026, 11, 27))
     assert fx.rate("EUR", "KWD", date(2026, 11, 29)) is None
+    # The whole file of the ECB has more currencies than ship; days that are held gain them, and once.
+    assert fx.rate("EUR", "CZK", date(2026, 10, 30)) is None
+    assert run(seeded, clock, order("ecb.csv", "ecb"))["ecb"].status == "committed"
+    fx = seeded.read_now(service.current_snapshot).fx
+    assert fx.rate("EUR", "CZK", date(2026, 10, 30)).rate == Decimal("24.353")
+    assert fx.rate("EUR", "BGN", date(2026, 10, 30)) is None
     assert run(seeded, clock, order("ecb.csv", "ecb"))["ecb"].status == "unchanged"
 
 

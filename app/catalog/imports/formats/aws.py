@@ -36,6 +36,9 @@ def _plain_rows(data: Mapping[str, Any], reading: Reading) -> Iterator[tuple[int
             continue
         if facts.get("capacitystatus") != "Used" or facts.get("preInstalledSw", "NA") != "NA":
             continue
+        # A capacity block is listed at 0.00 an hour: it is paid when booked, and what it costs is not in the list.
+        if facts.get("marketoption", "OnDemand") != "OnDemand":
+            continue
         plain = {
             "provider": "aws",
             "instance_type": kind,

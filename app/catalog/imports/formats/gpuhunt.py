@@ -1,5 +1,11 @@
-"""gpuhunt catalogs: one CSV a provider, or the zip of them."""
+"""gpuhunt catalogs: one CSV a provider, or the zip of them.
 
+What its fields mean differs by provider (read in PyPI gpuhunt 0.1.34): a Vast "spot" price is the smallest bid that is
+accepted and so no price at all, an OCI one is half the on-demand price by its own arithmetic, and a GCP location is a
+zone where prices are of the region.
+"""
+
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -10,6 +16,7 @@ from app.catalog.imports.own_csv import Reading, csv_rows, decode_text, stage_al
 from app.catalog.imports.staged import FileError, RejectedRow, StagedRow
 
 COLUMNS = frozenset({"instance_name", "location", "price", "gpu_count", "gpu_name", "spot"})
+ZONE = re.compile(r"-[a-z]$", re.ASCII)
 # Unpacked size of the largest published catalog is about 30 MB; a zip that claims more is not one of those.
 MAX_UNPACKED_BYTES = 200_000_000
 
@@ -53,6 +60,8 @@ def _plain_rows(
     rows: Iterator[tuple[int, dict[str, str]]], provider: str, reading: Reading
 ) -> Iterator[tuple[int, Mapping[str, str]]]:
     for line, row in rows:
+        if _is_minimum_bid(row, provider):
+            continue
         if not row["gpu_name"].strip() or row["gpu_count"].strip() in ("", "0"):
             continue
         memory = row.get("gpu_memory", "").partition(".")[0]
@@ -66,13 +75,34 @@ def _plain_rows(
                 "sold_unit": "node",
                 "vcpus": row.get("cpu", ""),
                 "memory_gib": row.get("memory", ""),
-                "region": row["location"] or "global",
-                "purchase_model": "spot" if row["spot"].strip().lower() == "true" else "on_demand",
+                "region": _region(row["location"], provider),
+                "purchase_model": "spot" if _is_spot(row) else "on_demand",
                 "price": row["price"],
                 "currency": "USD",
                 "price_unit": "hour",
                 "observed_on": "" if reading.observed_on is None else reading.observed_on.isoformat(),
                 "source": reading.default_source or "gpuhunt catalog",
-                "method": "tracker",
+                "method": "generated" if _is_computed(row, provider) else "tracker",
+                "kind": "estimate" if _is_computed(row, provider) else "",
             },
         )
+
+
+def _is_spot(row: Mapping[str, str]) -> bool:
+    return row["spot"].strip().lower() == "true"
+
+
+def _is_minimum_bid(row: Mapping[str, str], provider: str) -> bool:
+    """Whether the price is the least one may bid: never a price (skypilot#9156)."""
+    return _is_spot(row) and (provider == "vastai" or '"min_bid"' in row.get("provider_data", ""))
+
+
+def _is_computed(row: Mapping[str, str], provider: str) -> bool:
+    """Whether the price was computed from another one (karpenter-provider-gcp#178)."""
+    return _is_spot(row) and provider == "oci"
+
+
+def _region(location: str, provider: str) -> str:
+    if provider == "gcp":
+        return ZONE.sub("", location)
+    return location or "global"
