@@ -117,6 +117,11 @@ def no_model(model_id: str, nearest: list[str]) -> Problem:
     return Problem("not-found", f"No model has the id {model_id[:80]!r}.{hint}", nearest=nearest)
 
 
+def no_price() -> Problem:
+    """Refuse the id of a price that was never recorded."""
+    return NotFound("price")
+
+
 def no_quarantined_row() -> Problem:
     """Refuse an id that holds no row."""
     return NotFound("quarantined row")

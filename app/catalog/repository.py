@@ -210,6 +210,12 @@ def price_beliefs(connection: Connection, offer_id: str) -> Sequence[Row[Any]]:
     return connection.execute(query).all()
 
 
+def find_price(connection: Connection, price_id: str) -> tuple[Any, ...] | None:
+    """Read one belief about a price, also one that a later revision replaced, as ``PRICE_COLUMNS``."""
+    found = driver_rows(connection, select(*PRICE_COLUMNS).where(tables.price.c.id == price_id))
+    return found[0] if found else None
+
+
 def count_rows(connection: Connection, table: Table) -> int:
     """Count the rows of a table."""
     return connection.execute(select(func.count()).select_from(table)).scalar_one()

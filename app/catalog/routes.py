@@ -14,6 +14,7 @@ from app.catalog.reading import CatalogAsked, PageAsked, page_of
 from app.catalog.resolve import explain_missing, resolve_price
 from app.catalog.routes_imports import router as imports_router
 from app.catalog.routes_price_books import router as price_books_router
+from app.catalog.routes_prices import router as prices_router
 from app.catalog.routes_revisions import router as revisions_router
 from app.catalog.routes_tokens import router as tokens_router
 from app.catalog.schemas import FxView, OfferPage, OfferView, Page, PriceView, RegionView, offer_view, plain, price_view
@@ -24,6 +25,7 @@ router = APIRouter(tags=["catalog"])
 router.include_router(revisions_router)
 router.include_router(imports_router)
 router.include_router(price_books_router)
+router.include_router(prices_router)
 router.include_router(tokens_router)
 
 Text = Annotated[str | None, Query(max_length=256)]

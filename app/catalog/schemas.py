@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.catalog.citations import address_of
 from app.catalog.offers import Availability, Offer, PriceRow
 from app.catalog.repository import RevisionInfo
 from app.catalog.resolve import Resolution, per_accelerator
@@ -43,6 +44,7 @@ class SourceView(BaseModel):
     citation: str
     method: str
     licence: str | None
+    url: str | None = Field(description="Where a reader can look; none where the citation names no address.")
 
 
 class PriceView(BaseModel):
@@ -140,6 +142,14 @@ class OfferView(BaseModel):
     availability: AvailabilityView | None = Field(description="The last observation of supply on or before the day.")
 
 
+class PriceDetail(BaseModel):
+    """A dated row by its own address, with the offer it prices: what stands behind a figure of a quote."""
+
+    price: PriceView
+    offer: OfferView
+    links: dict[str, str]
+
+
 class OfferPage(Page[OfferView]):
     """Offers; ``missing`` says why none matches one exact offer that was asked for."""
 
@@ -219,7 +229,12 @@ def price_view(row: PriceRow) -> PriceView:
         kind=row.kind,
         confidence=row.confidence,
         note=row.note,
-        source=SourceView(citation=row.source.citation, method=row.source.method, licence=row.source.licence),
+        source=SourceView(
+            citation=row.source.citation,
+            method=row.source.method,
+            licence=row.source.licence,
+            url=address_of(row.source.citation),
+        ),
     )
 
 

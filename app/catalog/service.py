@@ -17,8 +17,9 @@ from app.catalog.importing import commit as _commit
 from app.catalog.importing import preview as _preview
 from app.catalog.imports.formats.focus import FocusRates, read_focus
 from app.catalog.imports.staged import source_of
-from app.catalog.loading import load_snapshot
-from app.catalog.offers import Availability
+from app.catalog.loading import load_snapshot, sources_until
+from app.catalog.offer_rows import price_of
+from app.catalog.offers import Availability, PriceRow
 from app.catalog.pricebook_service import find_price_book, price_books, save_price_book, withdraw_price_book
 from app.catalog.repository import RevisionInfo
 from app.catalog.revisions import RevisionContent, publish
@@ -34,6 +35,7 @@ __all__ = [
     "decide_quarantined",
     "effective_minima",
     "find_accelerator",
+    "find_price",
     "find_price_book",
     "find_revision",
     "focus_rates",
@@ -105,6 +107,15 @@ def _snapshot_of(connection: Connection, revision: RevisionInfo) -> Snapshot:
         while len(_cache) > CACHED_SNAPSHOTS:
             _cache.popitem(last=False)
     return loaded
+
+
+def find_price(connection: Connection, price_id: str) -> PriceRow | None:
+    """Find a dated price by its id, also one that a later revision replaced: quotes keep naming it."""
+    row = repository.find_price(connection, price_id)
+    if row is None:
+        return None
+    times = repository.recorded_at(connection)
+    return price_of(row, sources_until(connection, max(times)), times)
 
 
 def list_revisions(connection: Connection, *, before: int | None = None, limit: int = 50) -> Sequence[RevisionInfo]:

@@ -29,6 +29,7 @@ DEFAULT_SPARES = Decimal("0.02")
 DEFAULT_UTILIZATION = Decimal("0.80")
 # The published own-cost figures are per owned hour, whether used or not.
 PUBLISHED_UTILIZATION = Decimal(1)
+STREET_PRICE = "ownership.accelerator_street_price"
 # Kinds of price readings that can stand for a purchase, best first; "used" and parts lists cannot.
 PRICE_KINDS = ("launch_list_from", "secondary_list", "press_estimate", "street_estimate", "msrp_field")
 
@@ -130,7 +131,7 @@ def _server_price(
                 (p, f"ownership.server_price ({server.name})", server.accelerator_count) for p in _newest(server.prices)
             )
     street = tuple(p for p in snapshot.street_prices if p.subject_id == accelerator.id)
-    offered.extend((p, "ownership.accelerator_street_price", 1) for p in _newest(street))
+    offered.extend((p, STREET_PRICE, 1) for p in _newest(street))
     if not offered:
         return None, accelerator.accelerators_per_node
     # a server cannot cost less than its accelerators do on the street: the dearer of the two readings per accelerator
@@ -153,7 +154,8 @@ def _middle(found: PriceRange) -> Decimal:
 
 def _noted(found: PriceRange, name: str, book: _Book) -> Money:
     shown = f"{plain(found.amount_low)} to {plain(found.amount_high)}"
-    book.note(name, shown, found.currency, f"{found.kind}, confidence {found.confidence}: {found.source}")
+    alone = " (the accelerator alone: its share of a host is not in it)" if name == STREET_PRICE else ""
+    book.note(name, shown, found.currency, f"{found.kind}, confidence {found.confidence}: {found.source}{alone}")
     return book.convert(Money.unit(_middle(found), found.currency))
 
 

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
+from app.catalog.citations import address_of
 from app.catalog.offers import Offer, PriceRow
 from app.catalog.pricebooks import PriceBook, contracted_price
 from app.catalog.resolve import Outcome, Resolution, resolve_price
@@ -66,6 +67,7 @@ class HourlyPrice:
         return {
             **shown,
             "price_id": row.id,
+            "price_url": f"/v1/catalog/prices/{row.id}",
             "kind": row.kind,
             "native_price": Money.unit(row.amount, row.currency).as_json(),
             "price_unit": row.price_unit,
@@ -76,6 +78,7 @@ class HourlyPrice:
             # a contract holds whatever the age of the list price beside it
             "stale": resolution.stale and self.contracted is None,
             "source": row.source.citation,
+            "source_url": address_of(row.source.citation),
             "confidence": row.confidence,
             "lost": [{"price_id": x.row.id, "reason": x.reason} for x in resolution.lost[:5]],
         }

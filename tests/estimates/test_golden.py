@@ -13,6 +13,8 @@ from app.estimates.ownership import OwnedCost, owned_cost
 from app.estimates.schemas import Ownership, Terms
 from app.estimates.terms import priced_terms
 from app.foundation.problems import Problem
+from app.pricing.outcome import Unpriced
+from benchmarks.own_cost import implied_prices
 from tests.estimates.conftest import TODAY, Answer, body, inference, training
 
 GOLDEN = yaml.safe_load((Path(__file__).parents[1] / "golden" / "estimates.yaml").read_text(encoding="utf-8"))
@@ -34,14 +36,47 @@ def best(estimate: Any, accelerator: str) -> dict[str, Any]:
     return next(o for o in options if o["configuration"]["accelerator"] == accelerator)
 
 
-@pytest.mark.parametrize("case", GOLDEN["own_cost"]["cases"], ids=lambda c: c["accelerator"])
-def test_owned_hours_lie_in_the_published_band(snapshot: Snapshot, case: dict[str, Any]) -> None:
-    hour = float(owned(snapshot, case["accelerator"], "1").hour.per_accelerator_hour.amount)
-    widened = GOLDEN["own_cost"]["widened"]
-    assert case["hyperscaler"] * (1 - widened) <= hour <= case["neocloud"] * (1 + widened)
+OWN_COST = pytest.mark.parametrize("case", GOLDEN["own_cost"]["cases"], ids=lambda c: c["accelerator"])
+
+
+@OWN_COST
+def test_an_owned_hour_stands_where_the_published_band_says_or_the_gap_is_explained(
+    snapshot: Snapshot, case: dict[str, Any]
+) -> None:
     published = snapshot.own_cost[case["accelerator"]]
-    assert float(published.usd_per_accelerator_hour_own_neocloud) == case["neocloud"]
+    band = (published.usd_per_accelerator_hour_own_hyperscaler, published.usd_per_accelerator_hour_own_neocloud)
+    assert [float(end) for end in band] == [case["hyperscaler"], case["neocloud"]]
     assert not published.placeholder
+    hour = owned(snapshot, case["accelerator"], "1").hour.per_accelerator_hour.amount
+    assert float(hour) == pytest.approx(case["ours"], abs=5e-5)
+    assert (band[0] <= hour <= band[1]) is case["inside"]
+    assert case["inside"] or (case["gap"] and case["why"])
+
+
+@OWN_COST
+def test_the_purchase_prices_the_band_implies_hold_the_readings_they_should(
+    snapshot: Snapshot, case: dict[str, Any]
+) -> None:
+    low, high = implied_prices(snapshot, case["accelerator"])
+    assert [float(low), float(high)] == pytest.approx(case["implied"], abs=1)
+    assert all(low < Decimal(str(price)) < high for price in case["readings"]["inside"])
+    assert not any(low <= Decimal(str(price)) <= high for price in case["readings"]["outside"])
+
+
+def test_a_price_of_the_accelerator_alone_says_that_its_host_is_not_in_it(snapshot: Snapshot) -> None:
+    assumed = {a.id: a for a in owned(snapshot, "mi300x", "1").assumptions}
+    assert "host" in assumed["ownership.accelerator_street_price"].source
+
+
+@pytest.mark.parametrize("name", ["mi325x", "mi355x"])
+def test_a_part_without_a_purchase_price_cannot_be_owned_and_says_which_price_is_missing(
+    snapshot: Snapshot, name: str
+) -> None:
+    spec = snapshot.accelerators[name].spec
+    assert spec is not None
+    answer = owned_cost(snapshot, spec, None, priced_terms(snapshot, Terms(), TODAY))
+    assert isinstance(answer, Unpriced)
+    assert (answer.outcome, answer.missing) == ("unknown_price", ("server",))
 
 
 def test_every_part_of_an_owned_hour_is_explained(snapshot: Snapshot) -> None:
