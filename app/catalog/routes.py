@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Query, Response
