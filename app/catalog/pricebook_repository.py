@@ -1,11 +1,16 @@
 """Price books in and out of the database; the tenant is a required argument everywhere."""
 
 from collections import defaultdict
+from dataclasses import fields
 
 from sqlalchemy import Connection, func, insert, select
 
 from app.catalog import tables
 from app.catalog.pricebooks import PriceBook, PriceRule
+
+# The columns are named as the fields, so that a field added to a rule is stored and read in one place.
+RULE_COLUMNS = tuple(field.name for field in fields(PriceRule))
+BOOK_COLUMNS = tuple(field.name for field in fields(PriceBook) if field.name != "rules")
 
 
 def read_books(connection: Connection, tenant_id: str, book_id: str | None = None) -> list[PriceBook]:
@@ -18,71 +23,25 @@ def read_books(connection: Connection, tenant_id: str, book_id: str | None = Non
         lines = lines.where(rules.c.book_id == book_id)
     by_version: dict[tuple[str, int], list[PriceRule]] = defaultdict(list)
     for row in connection.execute(lines):
-        by_version[row.book_id, row.version].append(
-            PriceRule(
-                action=row.action,
-                amount=row.amount,
-                basis=row.basis,
-                provider=row.provider,
-                sku=row.sku,
-                accelerator_id=row.accelerator_id,
-                region=row.region,
-                purchase_model=row.purchase_model,
-                term_months=row.term_months,
-                contract=row.contract,
-            )
-        )
+        rule = PriceRule(**{name: getattr(row, name) for name in RULE_COLUMNS})
+        by_version[row.book_id, row.version].append(rule)
     return [
-        PriceBook(
-            id=row.id,
-            version=row.version,
-            name=row.name,
-            currency=row.currency,
-            valid_from=row.valid_from,
-            valid_to=row.valid_to,
-            priority=row.priority,
-            rules=tuple(by_version[row.id, row.version]),
-            recorded_at=row.recorded_at,
-            actor=row.actor,
-            withdrawn=row.withdrawn,
-        )
+        PriceBook(**{name: getattr(row, name) for name in BOOK_COLUMNS}, rules=tuple(by_version[row.id, row.version]))
         for row in connection.execute(wanted.order_by(books.c.id, books.c.version))
     ]
 
 
 def insert_book(connection: Connection, tenant_id: str, book: PriceBook) -> None:
     """Insert one version of a book with its rules."""
-    connection.execute(
-        insert(tables.price_book).values(
-            tenant_id=tenant_id,
-            id=book.id,
-            version=book.version,
-            name=book.name,
-            currency=book.currency,
-            valid_from=book.valid_from,
-            valid_to=book.valid_to,
-            priority=book.priority,
-            withdrawn=book.withdrawn,
-            recorded_at=book.recorded_at,
-            actor=book.actor,
-        )
-    )
+    values = {name: getattr(book, name) for name in BOOK_COLUMNS}
+    connection.execute(insert(tables.price_book).values(tenant_id=tenant_id, **values))
     rows = [
         {
             "tenant_id": tenant_id,
             "book_id": book.id,
             "version": book.version,
             "position": position,
-            "provider": rule.provider,
-            "sku": rule.sku,
-            "accelerator_id": rule.accelerator_id,
-            "region": rule.region,
-            "purchase_model": rule.purchase_model,
-            "term_months": rule.term_months,
-            "action": rule.action,
-            "amount": rule.amount,
-            "basis": rule.basis,
-            "contract": rule.contract,
+            **{name: getattr(rule, name) for name in RULE_COLUMNS},
         }
         for position, rule in enumerate(book.rules)
     ]

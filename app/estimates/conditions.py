@@ -11,7 +11,8 @@ from app.estimates.schemas import Item
 SECONDS_PER_MINUTE = 60.0
 WATTS_PER_KILOWATT = 1000.0
 # Highest bucket of the AWS Spot Instance Advisor, ">20 % a month", over 730 h: a floor, since no provider publishes the
-# rate of its accelerator instances. A reclaimed node takes about as long to come back as a broken one.
+# rate of its accelerator instances (unverified: no page of the advisor could be read, 2026-12-01). A reclaimed node
+# takes about as long to come back as a broken one.
 SPOT_INTERRUPTIONS_PER_NODE_HOUR = 0.20 / 730.0
 SPOT_REPLACEMENT_S = 660.0
 # Uptime Institute survey 2025, global weighted average; used only when the catalog holds none.

@@ -15,18 +15,26 @@ from app.pricing.money import CONTEXT, Money, plain, quantity, quantity_from_flo
 from app.pricing.outcome import Unpriced
 from app.pricing.ownership import OwnedHour, OwnershipPrices, OwnershipTerms, owned_hour
 
-# Straight-line server lives of large operators: Meta 5.5 years (10-K 2025), Amazon 5 (2025), CoreWeave 6 (S-1 2025).
+# Straight-line server lives of large operators: Meta 5.5 years, Amazon 5; see DEFAULT_SOURCES.
 DEFAULT_DEPRECIATION_MONTHS = 60
 # No public residual for five-year-old accelerators that a buyer could rely on: the owner may state one.
 DEFAULT_RESIDUAL = Decimal(0)
-# Used by SemiAnalysis-style neocloud models as the weighted cost of capital of a financed buyer; state your own.
+# The weighted cost of capital of a financed buyer; state your own.
 DEFAULT_COST_OF_CAPITAL = Decimal("0.10")
-# Network share of cluster capital: servers.json fabric_cost_rules ("about 20 %"; Morgan Stanley 19-23 % via press).
 DEFAULT_NETWORK_SHARE = Decimal("0.20")
-# Spare parts held beside the fleet: a house figure without a source, listed as such.
+# Spare parts held beside the fleet.
 DEFAULT_SPARES = Decimal("0.02")
 # Hours that do useful work: goodput of large runs is 0.90 to 0.97 (reliability facts), queues and repairs take more.
 DEFAULT_UTILIZATION = Decimal("0.80")
+# Where a default comes from; one without an entry is a house figure and says that it is unverified.
+DEFAULT_SOURCES = {
+    "depreciation_months": "Meta 5.5 years from 2025 (10-K 2025, property and equipment: sec.gov/Archives/edgar/data/"
+    "1326801/000162828026003942/R15.htm), Amazon 5 years from 2025 (its 10-K, quoted by deepquarry.substack.com); read "
+    "2026-12-01",
+    "residual_value": "nothing is counted on, since no residual of five-year-old accelerators was found",
+    "network_share": "servers.json fabric_cost_rules: about 20 %; Morgan Stanley 19 to 23 % via press",
+}
+UNVERIFIED = "unverified: a house figure, no source read"
 # The published own-cost figures are per owned hour, whether used or not.
 PUBLISHED_UTILIZATION = Decimal(1)
 STREET_PRICE = "ownership.accelerator_street_price"
@@ -101,7 +109,8 @@ class _Book:
         """The caller's figure, else the default with a note."""
         if asked is not None:
             return asked
-        self.note(f"ownership.{name}", plain(default), unit, "default of this service; state your own")
+        source = f"{DEFAULT_SOURCES.get(name, UNVERIFIED)}; state your own"
+        self.note(f"ownership.{name}", plain(default), unit, source)
         return default
 
     def note(self, name: str, value: str, unit: str, source: str) -> None:

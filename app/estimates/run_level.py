@@ -130,7 +130,8 @@ def _assumptions(outcome: RunOutcome, *, spot: bool) -> list[Assumption]:
                 id="spot_interruptions_per_node_month",
                 value=0.2,
                 unit="1/month",
-                source="AWS Spot Instance Advisor, highest bucket: a floor; providers publish no rate for accelerators",
+                source="unverified: AWS Spot Instance Advisor, highest bucket, cited from memory; a floor, since "
+                "providers publish no rate for accelerators",
                 moves=HOURS,
             )
         )

@@ -104,3 +104,41 @@ def test_the_mix_is_the_cheapest_of_all_whole_bases(profile: list[Decimal], comm
     for base in range(51):
         above = sum(max(u - base, Decimal(0)) for u in profile)
         assert best.cost.amount <= base * len(profile) * committed.amount + above * on_demand.amount
+
+
+def test_a_break_even_worked_by_hand() -> None:
+    """36,000 USD over 60 months are 600 a month, with staff 730: at 2 USD an hour that is 365 hours, half a month."""
+    plain = owned(
+        replace(
+            PRICES,
+            server=usd("36000"),
+            accelerators_per_server=1,
+            storage_per_accelerator=usd("0"),
+            electricity_per_kwh=usd("0"),
+            colocation_per_kw_month=usd("0"),
+            staff_per_accelerator_month=usd("130"),
+        ),
+        replace(
+            TERMS,
+            network_share=Decimal(0),
+            spares_share=Decimal(0),
+            residual_share=Decimal(0),
+            cost_of_capital=Decimal(0),
+            utilization=Decimal(1),
+        ),
+    )
+    assert plain.monthly_total == usd("730")
+    even = rent_or_own(plain, usd("2"))
+    assert (even.useful_hours_per_month, even.utilization) == (Decimal(365), Decimal("0.5"))
+    # 36,000 over what is not paid as rent, less the staff: 2 x 730 - 130
+    assert even.months_to_recover_capital is not None
+    assert abs(even.months_to_recover_capital - Decimal(36000) / Decimal(1330)) < Decimal("1e-20")
+    assert rent_or_own(plain, usd("1")).utilization == 1
+    assert rent_or_own(plain, usd("0.5")).utilization == 2
+
+
+def test_a_mix_of_commitment_and_on_demand_worked_by_hand() -> None:
+    """Bases 0, 1, 2 and 4 of the profile 1, 2, 4, 2 cost 18, 14, 12 and 16."""
+    best = cheapest_mix([Decimal(u) for u in (1, 2, 4, 2)], usd("1"), usd("2"))
+    assert (best.committed_units, best.committed_unit_hours, best.on_demand_unit_hours) == (2, 8, 2)
+    assert (best.cost, best.all_on_demand, best.all_committed) == (usd("12"), usd("18"), usd("16"))
