@@ -296,3 +296,31 @@ def test_a_share_link_opens_and_accepts_one_offer(desk: Desk, client: TestClient
     assert client.get(path, headers=buyer).status_code == 410
     draft = desk.create()["id"]
     assert client.post(f"/v1/quotes/{draft}/revisions/1/share-links", json={}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("rule", "terms", "code"),
+    [
+        ({"measure": "discount", "above": "0.10"}, {"discount": "0.11"}, "discount_above_threshold"),
+        ({"measure": "margin", "below": "0.20"}, {"markup": "0.24"}, "margin_below_threshold"),
+        ({"measure": "total", "above": "100", "currency": "USD"}, {}, "total_above_threshold"),
+        ({"measure": "total", "above": "9000000", "currency": "USD"}, {"currency": "CNY"}, "total_without_threshold"),
+        ({"measure": "stale_lines", "above": "0"}, {}, "stale_lines_above_threshold"),
+        ({"measure": "price_age_days", "above": "1"}, {}, "price_age_days_above_threshold"),
+    ],
+)
+def test_each_threshold_asks_for_a_person_and_records_why(
+    desk: Desk, client: TestClient, rule: dict[str, str], terms: dict[str, str], code: str
+) -> None:
+    assert client.put("/v1/approval-policy", json={"rules": [rule]}).status_code == 200
+    quote_id = desk.create(terms=terms)["id"]
+    submitted = desk.act(quote_id, 1, "submit", reason="as agreed")
+    assert submitted["status"] == "in_review"
+    (reason,) = submitted["review"]["reasons"]
+    assert (reason["code"], submitted["review"]["policy_version"]) == (code, 1)
+    assert reason["value"]
+    assert reason["threshold"]
+    entry = client.get(f"/v1/quotes/{quote_id}/audit").json()["items"][-1]
+    assert (entry["reason"], entry["details"]["review"]["reasons"]) == ("as agreed", [code])
+    assert client.put("/v1/approval-policy", json={"rules": []}).json()["version"] == 2
+    assert desk.show(quote_id)["review"]["policy_version"] == 1

@@ -1,15 +1,29 @@
 """What went wrong in other quote tools, row by row of the table in the design notes, cannot go wrong here."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from app.cli.printing import options_table, total_line
 from app.foundation.clock import ManualClock
 from tests.quotes.conftest import Caller, Desk, job
 
+# Every row of the table with the test that holds its lesson; 29 and 30 belong to documents.
+HERE = "quotes/test_public_issues.py"
+ROWS = {
+    **dict.fromkeys((1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 23, 24, 26, 27, 31), HERE),
+    9: "pricing/test_line_items.py::test_two_hundred_lines_both_tax_scopes",
+    20: "quotes/test_affected.py::test_row_20_open_quotes_show_what_they_would_be_today",
+    21: "quotes/test_races.py::test_fifty_issues_give_fifty_numbers_without_a_gap",
+    25: "quotes/test_races.py::test_a_server_killed_at_any_point_leaves_one_quote_to_the_retry",
+    28: "events/test_egress.py::test_a_name_that_turns_private_after_it_was_accepted_is_not_sent_to",
+}
 LAST_DAY = {"valid_through": "2026-12-31", "timezone": "Asia/Shanghai"}
 LAST_SECOND = datetime(2026, 12, 31, 15, 59, 59, tzinfo=UTC)
 
@@ -198,3 +212,121 @@ def test_a_number_belongs_to_the_year_it_was_given_in(desk: Desk, clock: ManualC
     for expected in range(1, number + 1):
         assert desk.issued()[1]["number"] == f"Q-2027-{expected:06d}"
     assert date(2027, 1, 1) == clock.now().date()
+
+
+def test_every_row_but_those_of_documents_has_its_test() -> None:
+    assert set(ROWS) == set(range(1, 32)) - {29, 30}
+    for row, where in ROWS.items():
+        path, _, name = where.partition("::")
+        text = (Path(__file__).parents[1] / path).read_text("utf-8")
+        assert f"def {name or f'test_row_{row}_'}" in text, row
+
+
+def test_row_8_the_rounding_policy_is_chosen_and_stands_on_the_quote(desk: Desk) -> None:
+    """invoiceninja#4370, woocommerce#19706: tax by line and tax by document differ by a cent."""
+    for policy in ("line_half_up/tax_by_rate", "line_half_up/tax_per_line"):
+        revision = desk.create(terms={"rounding_policy": policy, "tax_region": "CN"})["current_revision"]
+        assert revision["pins"]["rounding_policy"] == revision["totals"]["rounding_policy"] == policy
+
+
+def _line(revision: dict[str, Any]) -> dict[str, Any]:
+    line: dict[str, Any] = revision["items"][0]["options"][0]["cost"]["lines"][0]
+    return line
+
+
+def test_row_10_yen_have_no_decimals_and_are_not_multiplied(desk: Desk) -> None:
+    """InvoicePlane#1677, lago-api#643: yen were multiplied by a hundred."""
+    yen = desk.create(terms={"currency": "JPY"})["current_revision"]
+    dollars = desk.create()["current_revision"]
+    total = yen["totals"]["net"]["amount"]
+    assert "." not in total
+    (rate,) = [Decimal(row["rate"]) for row in yen["fx"] if row["pair"] == "USD/JPY"]
+    assert Decimal(total) / Decimal(dollars["totals"]["net"]["amount"]) == pytest.approx(rate, rel=Decimal("1e-6"))
+
+
+def test_row_11_a_price_per_unit_in_yen_keeps_its_decimals(desk: Desk) -> None:
+    """invoice-generator-api#120: a rate of 4.5 yen was rounded."""
+    unit = _line(desk.create(terms={"currency": "JPY"})["current_revision"])["net_unit_price"]
+    assert unit["currency"] == "JPY"
+    assert Decimal(unit["amount"]) % 1 != 0
+
+
+def test_row_14_an_amount_is_printed_in_its_own_currency(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    """infracost#919: converted to EUR, and the summary printed a dollar sign."""
+    revision = desk.create(terms={"currency": "EUR"})["current_revision"]
+    options_table(revision["items"])
+    total_line(revision["totals"], revision["pins"])
+    printed = capsys.readouterr().out
+    assert "EUR " in printed
+    assert not {"$", "USD"} & set(re.findall(r"[$]|[A-Z]{3}(?= [0-9])", printed))
+
+
+def test_row_17_the_price_that_won_and_those_that_lost_are_recorded(desk: Desk) -> None:
+    """infracost#3263: of several prices a random one was taken, and estimates flipped."""
+    first, second = (desk.create()["current_revision"] for _ in range(2))
+    assert first["items"] == second["items"]
+    evidence = _line(first)["price_evidence"]
+    assert evidence["rule"]
+    assert evidence["lost"]
+    assert all(row["reason"] for row in evidence["lost"])
+
+
+def test_row_18_no_other_provider_or_default_price_stands_in(client: TestClient) -> None:
+    """opencost#2215, #3160, #3219: a price of zero, or of a default provider, for what is not in the list."""
+    body = job()
+    body["items"][0]["supply"]["providers"] = ["coreweave"]
+    options = client.post("/v1/quotes", json=body).json()["current_revision"]["items"][0]["options"]
+    assert {option["offer"]["provider"] for option in options} == {"coreweave"}
+    machines = [line for option in options for line in option["cost"]["lines"] if line["kind"] == "compute"]
+    assert len(machines) >= len(options)
+    assert all(Decimal(line["net"]["amount"]) > 0 for line in machines)
+    body["items"][0]["supply"]["providers"] = ["nobody"]
+    refused = client.post("/v1/quotes", json=body)
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/items/0/supply/providers/0")
+
+
+def test_row_23_rows_come_once_though_others_are_added_between_pages(desk: Desk, client: TestClient) -> None:
+    """invoiceninja#11936: rows repeated and skipped between pages."""
+    ids = [desk.create()["id"] for _ in range(4)]
+    page = client.get("/v1/quotes?limit=3").json()
+    desk.create()
+    rest = client.get("/v1/quotes", params={"limit": 3, "cursor": page["next_cursor"]}).json()
+    assert [row["id"] for row in page["items"] + rest["items"]] == ids[::-1]
+
+
+def test_row_26_the_end_of_a_key_is_told(client: TestClient, clock: ManualClock) -> None:
+    """connect-api-examples#135: a key was applied again after it had ended, which nobody had been told."""
+    answer = client.post("/v1/quotes", json=job(), headers={"Idempotency-Key": '"k"'})
+    ends = parsedate_to_datetime(answer.headers["idempotency-expires"])
+    assert ends - clock.now() == timedelta(hours=72)
+
+
+def test_row_27_a_key_belongs_to_one_method_path_and_body(client: TestClient, desk: Desk) -> None:
+    """eventyay#602: a key matched across methods and payloads."""
+    quote_id, revision = desk.issued()
+    key = {"Idempotency-Key": '"k"'}
+    assert client.post("/v1/quotes", json=job(title="one"), headers=key).status_code == 201
+    other = client.post("/v1/quotes", json=job(title="two"), headers=key)
+    assert (other.status_code, other.json()["slug"]) == (422, "idempotency-key-reused")
+    accepted = client.post(
+        f"/v1/quotes/{quote_id}/revisions/1/accept", json={"content_sha256": revision["content_sha256"]}, headers=key
+    )
+    assert (accepted.status_code, accepted.json()["status"]) == (200, "accepted")
+
+
+def test_row_31_hours_and_months_say_what_they_count(client: TestClient, desk: Desk) -> None:
+    """ubicloud#501, cloudstack#7210: months of 730, 672 and 720 hours."""
+    serving = {
+        "job": {
+            "kind": "inference",
+            "model": {"ref": "llama3-8b"},
+            "traffic": {"requests_per_second": 5, "input_tokens": 500, "output_tokens": 200},
+        },
+        "supply": {"accelerators": ["h100-sxm5-80"], "providers": ["aws"]},
+    }
+    monthly = client.post("/v1/quotes", json={"items": [serving]}).json()["current_revision"]
+    for revision in (desk.create()["current_revision"], monthly):
+        lines = [line for option in revision["items"][0]["options"] for line in option["cost"]["lines"]]
+        timed = [line for line in lines if "hour" in line["unit"] or "month" in line["unit"]]
+        assert timed
+        assert all(line["hours_basis"] for line in timed)
