@@ -274,3 +274,41 @@ def explain_missing(
     return MissingOffer(
         outcome=Outcome.UNKNOWN_PRICE, message=f"the catalog holds no offer {instance_type!r} of provider {provider!r}"
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedRange:
+    """Between which amounts a price was seen; one observation is a range of one point, which says little.
+
+    Parameters
+    ----------
+    low, high : Decimal
+        Per sold unit and price unit of the newest observation, in its currency.
+    """
+
+    low: Decimal
+    high: Decimal
+    currency: str
+    observations: int
+    first_on: date
+    last_on: date
+
+
+def observed_range(snapshot: Snapshot, offer: Offer, as_of: date) -> ObservedRange | None:
+    """Find the range of an offer's own price up to a day: spot and market prices move, so one figure is not the price.
+
+    Rows that a check holds back are not in it, nor those of another currency or unit than the newest.
+    """
+    rows = [row for row in snapshot.prices_of(offer.id) if row.valid_from <= as_of]
+    if not rows:
+        return None
+    newest = max(rows, key=lambda row: (row.observed_on or row.valid_from, row.id))
+    same = [row for row in rows if (row.currency, row.price_unit) == (newest.currency, newest.price_unit)]
+    return ObservedRange(
+        low=min(row.amount for row in same),
+        high=max(row.amount for row in same),
+        currency=newest.currency,
+        observations=len(same),
+        first_on=min(row.valid_from for row in same),
+        last_on=max(row.observed_on or row.valid_from for row in same),
+    )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from app.catalog.citations import address_of
 from app.catalog.offers import Offer, PriceRow
 from app.catalog.pricebooks import PriceBook, contracted_price
-from app.catalog.resolve import Outcome, Resolution, resolve_price
+from app.catalog.resolve import ObservedRange, Outcome, Resolution, observed_range, resolve_price
 from app.catalog.snapshot import Snapshot
 from app.estimates.schemas import PurchaseModel
 from app.pricing.money import CONTEXT, Money
@@ -33,6 +33,8 @@ class HourlyPrice:
         The contracted price that beats the list.
     period_hours : Decimal or None
         Hours that are paid whether used or not (a reserved term, a monthly or yearly price); None = by the hour.
+    seen : ObservedRange or None
+        For a price that moves (spot, marketplace): between what it was seen, and how often.
     """
 
     offer: Offer
@@ -41,6 +43,7 @@ class HourlyPrice:
     listed: Money
     contracted: PriceBookRule | None
     period_hours: Decimal | None
+    seen: ObservedRange | None = None
 
     @property
     def net(self) -> Money:
@@ -80,10 +83,24 @@ class HourlyPrice:
             "source": row.source.citation,
             "source_url": address_of(row.source.citation),
             "confidence": row.confidence,
+            **self._seen_between(),
             "lost": [{"price_id": x.row.id, "reason": x.reason} for x in resolution.lost[:5]],
         }
 
+    def _seen_between(self) -> dict[str, object]:
+        """The range of a price that moves, with how often it was seen; steady prices have none."""
+        seen = self.seen
+        if seen is None:
+            return {}
+        ends = {
+            name: Money.unit(end, seen.currency).as_json() for name, end in (("low", seen.low), ("high", seen.high))
+        }
+        days = {"first_on": seen.first_on.isoformat(), "last_on": seen.last_on.isoformat()}
+        return {"observed_range": {**ends, "observations": seen.observations, **days}}
 
+
+# Purchase models whose price moves by the day or the hour: one reading of it is not the price.
+MOVING = ("spot", "marketplace")
 PriceAnswer = HourlyPrice | Unpriced
 
 _UNPRICED: Mapping[Outcome, PriceOutcome] = {
@@ -151,7 +168,13 @@ def _resolve(snapshot: Snapshot, offer: Offer, as_of: date) -> PriceAnswer:
         contracted = PriceBookRule(source=f"contracted: {row.source.citation}", unit_price=net)
         listed = _list_beside(resolution, offer, row) or net
     return HourlyPrice(
-        offer=offer, resolution=resolution, row=row, listed=listed, contracted=contracted, period_hours=period
+        offer=offer,
+        resolution=resolution,
+        row=row,
+        listed=listed,
+        contracted=contracted,
+        period_hours=period,
+        seen=observed_range(snapshot, offer, as_of) if offer.purchase_model in MOVING else None,
     )
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from app.catalog.offers import QuarantinedRow
-from app.catalog.resolve import Outcome, explain_missing, per_accelerator, resolve_price
+from app.catalog.resolve import Outcome, explain_missing, observed_range, per_accelerator, resolve_price
 from tests.catalog.builders import make_offer, make_row, make_snapshot
 
 DAY = date(2026, 11, 30)
@@ -150,3 +150,19 @@ def test_another_purchase_model_or_region_is_never_used_instead():
 def test_a_machine_price_splits_over_its_accelerators():
     assert per_accelerator(Decimal("55.04"), make_offer()) == Decimal("6.88")
     assert per_accelerator(Decimal("10"), make_offer(accelerator_count=3)) == Decimal("3.333333333333")
+
+
+def test_a_moving_price_has_the_range_it_was_seen_in_up_to_the_day():
+    offer = make_offer(purchase_model="spot")
+    rows = (
+        make_row("2.40", "2026-10-07"),
+        make_row("3.10", "2026-10-19", id="b"),
+        make_row("2.75", "2026-11-20", id="c"),
+        make_row("9.00", "2026-11-20", id="d", currency="EUR", method="tracker", observed_on="2026-11-01"),
+    )
+    found = observed_range(make_snapshot([offer], rows), offer, date(2026, 11, 25))
+    assert (found.low, found.high, found.currency, found.observations) == (Decimal("2.40"), Decimal("3.10"), "USD", 3)
+    assert (found.first_on, found.last_on) == (date(2026, 10, 7), date(2026, 11, 20))
+    early = observed_range(make_snapshot([offer], rows), offer, date(2026, 10, 10))
+    assert (early.low, early.high, early.observations) == (Decimal("2.40"), Decimal("2.40"), 1)
+    assert observed_range(make_snapshot([offer], rows), offer, date(2026, 10, 1)) is None

@@ -30,6 +30,22 @@ def test_every_priced_line_leads_to_its_row_and_source(seeded_client, job):
         assert {seeded_client.get(link).status_code for link in row["links"].values()} == {200}
 
 
+def test_a_spot_price_says_between_what_it_was_seen(seeded_client):
+    supply = {"accelerators": ["h100-sxm5-80"], "purchase_models": ["spot", "on_demand"]}
+    item = seeded_client.post("/v1/estimates", json=body(training(), supply=supply)).json()["items"][0]
+    models = set()
+    for option in item["options"]:
+        evidence = option["cost"]["lines"][0]["price_evidence"]
+        models.add(option["offer"]["purchase_model"])
+        assert ("observed_range" in evidence) is (option["offer"]["purchase_model"] == "spot")
+        if "observed_range" in evidence:
+            seen = evidence["observed_range"]
+            low, high = (Decimal(seen[end]["amount"]) for end in ("low", "high"))
+            assert low <= Decimal(evidence["native_price"]["amount"]) <= high
+            assert seen["observations"] >= 1
+    assert "spot" in models
+
+
 def test_a_price_that_was_never_recorded_is_not_found(seeded_client):
     answer = seeded_client.get("/v1/catalog/prices/prc_0")
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
