@@ -146,7 +146,7 @@ def _job(job: TrainingJob | InferenceJob, changes: Change) -> TrainingJob | Infe
     if isinstance(job, InferenceJob):
         if "precision" in changes:
             form = changes["precision"]
-            formats = job.precision.model_copy(update={"weights": form, "activations": form})
+            formats = job.precision.model_copy(update={"weights": form, "activations": form, "allow": ()})
             job = job.model_copy(update={"precision": formats})
         if "concurrency" in changes:
             load = job.traffic.model_copy(update={"concurrency": changes["concurrency"]})

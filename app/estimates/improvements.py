@@ -207,7 +207,7 @@ def _serving(snapshot: Snapshot, item: Item, job: InferenceJob, option: Option, 
     for form in _formats(snapshot, made["accelerator"], NARROWER_WEIGHTS.get(job.precision.weights, ())):
         if form == (made.get("precision") or {}).get("weights"):
             continue
-        formats = job.precision.model_copy(update={"weights": form, "activations": form})
+        formats = job.precision.model_copy(update={"weights": form, "activations": form, "allow": ()})
         job_now = job.model_copy(update={"precision": formats})
         yield Change(code="precision", text=f"Serve with {form} weights", trigger=trigger,
                      item=item.model_copy(update={"job": job_now, "supply": same}),

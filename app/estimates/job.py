@@ -6,6 +6,7 @@ from datetime import date
 
 from app.catalog.snapshot import Snapshot
 from app.engine.hardware import Accelerator
+from app.engine.precision import FORMATS
 from app.engine.training.setting import STACK_FAMILIES
 from app.engine.transformer import Transformer
 from app.engine.workload import (
@@ -21,7 +22,7 @@ from app.engine.workload import (
 )
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.errors import refused_field, unknown_name
-from app.estimates.job_schemas import InferenceJob, LengthsField, SoftwareField, TrainingJob
+from app.estimates.job_schemas import InferenceJob, LengthsField, SoftwareField, TrainingJob, WeightFormat
 from app.estimates.models import ChosenModel, choose_model
 
 SECONDS_PER_DAY = 86_400.0
@@ -39,6 +40,9 @@ FINETUNE_BATCH_SEQUENCES = 128
 PRETRAINING = ("pretrain", "continued_pretrain")
 # group size of the DeepSeekMath GRPO recipe is 64, of common open recipes 8; DPO compares two answers
 DEFAULT_ROLLOUT = {"grpo": (8, 512.0, 1024.0), "dpo": (2, 512.0, 1024.0)}
+
+# weights, activations, cache
+Formats = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +66,21 @@ class ServingSpec:
     peak_to_mean: float
     assumptions: tuple[Assumption, ...]
 
-    def workload(self, accelerator: Accelerator, concurrency: float | None = None) -> ServingWorkload:
+    def workloads(self, accelerator: Accelerator) -> tuple[ServingWorkload, ...]:
+        """The workload in every format it may take on one kind of accelerator, what ``auto`` alone means first."""
+        usual = serving_formats(self.job, self.model, accelerator)
+        also = [
+            serving_formats(self.job, self.model, accelerator, form)
+            for form in sorted(set(self.job.precision.allow), key=lambda f: (-FORMATS[f].bytes_per_element, f))
+            if getattr(accelerator.dense_peaks, FORMATS[form].peak) is not None
+        ]
+        return tuple(self.workload(accelerator, formats=f) for f in dict.fromkeys((usual, *also)))
+
+    def workload(
+        self, accelerator: Accelerator, concurrency: float | None = None, formats: Formats | None = None
+    ) -> ServingWorkload:
         """The workload on one kind of accelerator; ``concurrency`` replaces the load when it is solved for."""
-        weights, activations, cache = serving_formats(self.job, self.model, accelerator)
+        weights, activations, cache = formats or serving_formats(self.job, self.model, accelerator)
         job, load = self.job, self.job.traffic
         asked = self.concurrency if concurrency is None else concurrency
         return ServingWorkload(
@@ -162,11 +178,16 @@ def serving_spec(snapshot: Snapshot, job: InferenceJob, at: str) -> ServingSpec:
     )
 
 
-def serving_formats(job: InferenceJob, model: ChosenModel, accelerator: Accelerator) -> tuple[str, str, str]:
-    """Number formats of weights, activations and cache; ``auto`` = the published one, else FP8 where it computes."""
+def serving_formats(
+    job: InferenceJob, model: ChosenModel, accelerator: Accelerator, allowed: WeightFormat | None = None
+) -> Formats:
+    """Number formats of weights, activations and cache; ``auto`` = the published one, else FP8 where it computes.
+
+    ``allowed`` is a format the caller opened ``auto`` to.
+    """
     has_fp8 = accelerator.dense_peaks.fp8 is not None
     asked = job.precision
-    weights = asked.weights
+    weights = allowed or asked.weights
     if weights == "auto":
         weights = _known_format(model.stated_format) or ("fp8" if has_fp8 else "bf16")  # type: ignore[assignment]
     activations = asked.activations

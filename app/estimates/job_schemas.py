@@ -22,6 +22,7 @@ ReleaseDate = Annotated[
     str, Field(pattern=r"^20[0-9]{2}(-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8]))?)?$", description="YYYY[-MM[-DD]]")
 ]
 TrainingPrecision = Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "int8", "auto"]
+WeightFormat = Literal["bf16", "fp16", "fp8", "int8", "int4", "nvfp4", "mxfp4"]
 ServingPrecision = Literal["bf16", "fp16", "fp8", "int8", "int4", "nvfp4", "mxfp4", "auto"]
 
 
@@ -263,11 +264,22 @@ class Slo(Schema):
 
 
 class ServingPrecisions(Schema):
-    """Number formats of weights, activations and KV cache, each on its own."""
+    """Number formats of weights, activations and KV cache, each on its own.
+
+    ``allow`` names formats ``auto`` may also choose for the weights, where the accelerator computes in them. What they
+    cost in quality is for the caller to judge, so none is tried unasked.
+    """
 
     weights: ServingPrecision = "auto"
     activations: ServingPrecision = "auto"
     kv_cache: ServingPrecision = "auto"
+    allow: Annotated[tuple[WeightFormat, ...], Field(max_length=7)] = ()
+
+    @model_validator(mode="after")
+    def _allowed_where_open(self) -> "ServingPrecisions":
+        if self.allow and self.weights != "auto":
+            raise PydanticCustomError("one_of", "allow opens weights auto to more formats; weights are pinned here", {})
+        return self
 
 
 class ServingPlanField(Schema):

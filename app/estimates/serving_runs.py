@@ -9,6 +9,7 @@ from app.engine.outcome import Infeasible, Latency, ServingResult
 from app.engine.run.energy import energy
 from app.engine.serving.fleet import hourly_fleet
 from app.engine.serving.selection import PLANNED_UTILIZATION
+from app.engine.workload import ServingWorkload
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.conditions import power_of
 from app.estimates.hardware import Hardware
@@ -34,16 +35,20 @@ def serving_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) 
     refused: dict[str, Infeasible] = {}
     count = item.supply.accelerator_count
     for hardware in selection.hardware:
-        workload = spec.workload(hardware.accelerator)
-        if item.constraints.solve_for == "concurrency":
-            fleet = count or hardware.accelerator.accelerators_per_node
-            result = serve_most(snapshot, workload, hardware, fleet, spec.plan)
-        else:
-            result = serve(snapshot, workload, hardware, count, spec.plan)
-        if isinstance(result, Infeasible):
-            refused[hardware.key] = result
-        else:
-            runs.append(_run(snapshot, item, spec, hardware, result))
+        found: list[Found] = []
+        for workload in spec.workloads(hardware.accelerator):
+            if item.constraints.solve_for == "concurrency":
+                fleet = count or hardware.accelerator.accelerators_per_node
+                result = serve_most(snapshot, workload, hardware, fleet, spec.plan)
+            else:
+                result = serve(snapshot, workload, hardware, count, spec.plan)
+            if isinstance(result, Infeasible):
+                refused.setdefault(hardware.key, result)
+            else:
+                found.append(_run(snapshot, item, spec, hardware, workload, result))
+        if found:
+            refused.pop(hardware.key, None)
+        runs.extend(found)
     return runs, refused
 
 
@@ -52,6 +57,7 @@ def _run(
     item: Item,
     spec: ServingSpec,
     hardware: Hardware,
+    workload: ServingWorkload,
     result: ServingResult,
 ) -> Found:
     job = spec.job
@@ -61,7 +67,6 @@ def _run(
     requests = _mean_requests_per_s(spec, result)
     monthly = requests * SECONDS_PER_HOUR * HOURS_PER_MONTH
     output = monthly * load.output_tokens.mean_tokens
-    workload = spec.workload(hardware.accelerator)
     formats = {
         "weights": workload.weights_precision,
         "activations": workload.activations_precision,
@@ -239,7 +244,8 @@ def _assumptions(spec: ServingSpec, result: ServingResult, formats: dict[str, st
             id=f"{part}_precision",
             value=formats[part],
             unit="format",
-            source="precision auto: the published format, else FP8 where the accelerator computes in it, else BF16",
+            source="precision auto: the published format, else FP8 where the accelerator computes in it, else BF16"
+            + ("; or one of those allowed" if asked.allow else ""),
             moves=HOURS,
         )
         for part in formats

@@ -116,6 +116,7 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
         prompt=column([c.prompt or 1.0 for c in cases]), cached=np.zeros((n, 1)),
         output=column([c.output for c in cases]), chunk=column(chunk), draft=np.zeros((n, 1)),
         accepted=np.ones((n, 1)), together=column([calibration.burst(c.fixed_lengths) for c in cases]),
+        apart=column([float(c.year < calibration.engine(c.stack).mixes_prefill_since) for c in cases]),
     )  # fmt: skip
     return Batch(
         cases=tuple(cases), operators=Operators(**pad), rates=Rates(**stack_rows(rates, 1.0)), requests=requests,

@@ -23,16 +23,18 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "decode_attention": ("cache_bandwidth", "decode_flops_per_s"),
     "layer_s": ("layer_s",),
     "step_s": ("step_s",),
+    "eager_s": ("eager_s",),
+    "reread": ("reread",),
     "sequence_s": ("sequence_s",),
     "prefill_token_s": ("prefill_token_s",),
-    "reduce_s": ("reduce_s",),
+    "reduce": ("reduce_s",),
     "link_share": ("link_bytes_per_s",),
     "frontend_s": (),
     "burst": (),
 }
 
 # weight of a residual by metric: first-token times are noisier and counted last
-METRIC_WEIGHT = {"rate": 1.0, "tpot": 1.0, "ttft": 0.5}
+METRIC_WEIGHT = {"rate": 1.0, "tpot": 1.0, "ttft": 0.7}
 # scale of the Cauchy loss: larger errors lose weight
 ROBUST_SCALE = 0.15
 # step of the forward differences, and the largest change of an effect in one step

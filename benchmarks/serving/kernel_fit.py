@@ -10,9 +10,9 @@ from scipy.optimize import least_squares
 
 from app.engine.hardware import Accelerator
 from app.engine.kernels import roofline_time
-from app.engine.serving.curves import dense_peak, family
+from app.engine.serving.curves import dense_peak, family, wiring
 from app.engine.serving.operators import ACTIVATION_BYTES, Floats
-from app.engine.serving.step import CHIP_TILES, SMALLEST_LOW_PRECISION_TILE, SMALLEST_TILE, TILE
+from app.engine.serving.step import CHIP_TILES, SMALLEST_SKINNY_TILE, SMALLEST_TILE, TILE
 
 KERNELS = Path(__file__).parent.parent / "data" / "kernels.csv"
 
@@ -37,6 +37,8 @@ STACKS = {"vllm": "vllm", "sglang": "sglang"}
 # the source's vLLM block-FP8 matmuls are bound by the host (kernels.md, "use with care")
 HOST_BOUND = ("vllm", "fp8_block")
 ROBUST_SCALE = 0.1
+# vLLM 0.19 runs integer experts at a quarter of the speed of the same kernel in SGLang, where both were timed (H200)
+SLOW_EXPERTS = "balanced:marlin_int4_moe"
 # a curve needs this many kernels
 FEWEST_ROWS = 20
 
@@ -70,7 +72,7 @@ def matmul_curves(rows: list[Row], chips: Mapping[str, Accelerator]) -> Curves:
             continue
         m, n, k = float(r["m"]), float(r["n"]), float(r["k"])
         moved = n * k * WEIGHT_BYTES[kind] + m * ACTIVATION_BYTES * (n + k)
-        tile = max(m, SMALLEST_TILE if kind == "bf16" else SMALLEST_LOW_PRECISION_TILE)
+        tile = max(m, SMALLEST_TILE if kind == "bf16" else SMALLEST_SKINNY_TILE)
         row = (
             tile,
             n,
@@ -108,7 +110,7 @@ def expert_curves(rows: list[Row], chips: Mapping[str, Accelerator]) -> Curves:
         if r["op"] != "moe" or chip is None or kind is None or not r["variant"].startswith(("balanced", "pl1.01")):
             continue
         peak, computed = dense_peak(chip, kind.removesuffix("_block"))
-        if kind in ("fp8", "fp8_block", "nvfp4") and computed == "bf16":
+        if (kind in ("fp8", "fp8_block", "nvfp4") and computed == "bf16") or r["variant"] == SLOW_EXPERTS:
             continue
         t, h, topk, e = (float(r[x]) for x in ("tokens", "hidden", "topk", "experts"))
         inter, ep = float(r["inter"]) / float(r["tp"]), float(r["ep"])
@@ -198,6 +200,38 @@ def _attention_curve(prefill: Floats, decode: Floats) -> dict[str, float]:
     }  # fmt: skip
 
 
+# an all-reduce of this many bytes or fewer is latency only
+SMALL_REDUCE_BYTES = 65536.0
+# no engine's own all-reduce spans more than a node; wider ones cross trays or racks
+WIDEST_REDUCE = 8.0
+
+
+def reduce_curves(rows: list[Row], chips: Mapping[str, Accelerator]) -> Curves:
+    """Latency of a small all-reduce inside a captured graph, by width."""
+    groups: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for r in rows:
+        chip = chips.get(r["system"])
+        if chip is None or r["op"] != "custom_allreduce" or "graph" not in r["variant"]:
+            continue
+        width = float(r["devices"])
+        if float(r["bytes"]) > SMALL_REDUCE_BYTES or width > WIDEST_REDUCE:
+            continue
+        kind = wiring(chip)
+        for name in (f"{family(chip)}|{kind}", f"{chip.vendor}|{kind}", f"|{kind}"):
+            groups[name].append((width, float(r["latency_us"]) * 1e-6))
+    return {key: _reduce_curve(np.array(data)) for key, data in sorted(groups.items()) if len(data) >= FEWEST_ROWS}
+
+
+def _reduce_curve(data: Floats) -> dict[str, float]:
+    width, seconds = data.T
+
+    def predict(p: Floats) -> Floats:
+        return np.asarray(np.exp(p[0]) * (width / 2.0) ** p[1])
+
+    p = _fit(predict, seconds, [np.log(5e-6), 0.2], [-14.0, 0.0], [-8.0, 2.0])
+    return {"pair_s": float(np.exp(p[0])), "width_exponent": float(p[1])}
+
+
 def curves(chips: Mapping[str, Accelerator]) -> dict[str, Curves]:
     """All curves of the calibration file."""
     rows = read_kernels()
@@ -205,4 +239,5 @@ def curves(chips: Mapping[str, Accelerator]) -> dict[str, Curves]:
         "matmul": matmul_curves(rows, chips),
         "experts": expert_curves(rows, chips),
         "attention": attention_curves(rows, chips),
+        "reduce": reduce_curves(rows, chips),
     }

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.engine.hardware import Accelerator
-from app.engine.serving.curves import AttentionCurve, ExpertsCurve, MatmulCurve, dense_peak, family, look_up
+from app.engine.serving.curves import (
+    AttentionCurve,
+    ExpertsCurve,
+    MatmulCurve,
+    ReduceCurve,
+    dense_peak,
+    family,
+    look_up,
+    wiring,
+)
 from app.engine.serving.operators import Precisions
 
 # release years enter relative to the middle of the calibration rows
@@ -38,6 +47,8 @@ class EngineConventions:
         Prompt tokens of one iteration.
     frees_windows : bool
         Whether cache outside a sliding window is given back (otherwise such layers hold the whole sequence).
+    mixes_prefill_since : float [year]
+        Releases from then on run prompts beside decoding sequences; earlier ones stop decoding for them.
 
     References
     ----------
@@ -51,12 +62,15 @@ class EngineConventions:
     max_sequences: int
     chunk_tokens: int
     frees_windows: bool
+    mixes_prefill_since: float
 
 
 # experts from which a layer counts as fine-grained; DeepSeek-AI, "DeepSeekMoE", 2024 (64 routed experts)
 FINE_EXPERTS = 64
 # vLLM on ROCm had no tuned 16-bit skinny matmuls before 2025; ROCm 6.3 release notes (AITER, hipBLASLt tuning)
 EARLY = 2025.0
+# SGLang 0.5 runs integer experts on Marlin's kernel (kernels.csv, `marlin_moe`); 0.4 had a portable one
+MARLIN_EXPERTS = 2025.6
 # engines rewrote their scheduler loops about then: vLLM made its V1 engine the default in 0.8.0, March 2025
 MODERN = 2025.2
 
@@ -76,6 +90,16 @@ class Situation:
         """``none``, ``coarse`` (Mixtral) or ``fine`` (DeepSeek and after, whose FP8 is block-scaled as published)."""
         return "none" if not self.experts else "fine" if self.experts >= FINE_EXPERTS else "coarse"
 
+    @property
+    def rereads(self) -> bool:
+        """Whether query heads of a group read the cache each for itself.
+
+        Portable paged attention of vLLM on ROCm did, and masked attention of TensorRT-LLM outside the shapes its
+        grouped (XQA) kernels took.
+        """
+        portable = self.stack == "vllm" and self.accelerator.vendor == "AMD"
+        return self.released_year < EARLY and (portable or self.stack == "tensorrt-llm")
+
     def effect_keys(self) -> tuple[str, ...]:
         """Names of the effects that apply, most general first."""
         vendor, weights = self.accelerator.vendor, self.precisions.weights
@@ -92,6 +116,7 @@ class Situation:
             f"experts={self.grain}",
             f"experts={self.grain},format={weights}",
             f"experts={self.grain},stack={self.stack}",
+            f"format={weights},stack={self.stack},marlin={self.released_year >= MARLIN_EXPERTS}",
         )
 
 
@@ -199,6 +224,10 @@ class ServingCalibration:
         if computed == weights == "fp8" and situation.grain == "fine":
             computed = "fp8_block"
         return ExpertsCurve(**look_up(self.curves["experts"], chip, computed)[0])
+
+    def reduce_curve(self, accelerator: Accelerator) -> ReduceCurve:
+        """Curve of small all-reduces."""
+        return ReduceCurve(**look_up(self.curves["reduce"], accelerator, wiring(accelerator))[0])
 
     def attention_curve(self, accelerator: Accelerator) -> AttentionCurve:
         """Curve of the attention kernels."""

@@ -79,6 +79,38 @@ class AttentionCurve:
     decode_peak_share: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReduceCurve:
+    """Latency of a small all-reduce: that of two ranks, grown by a power of the width.
+
+    References
+    ----------
+    1. Thakur et al. 2005. 2. aiconfigurator-core 0.12.0 kernel tables (Apache-2.0), ``custom_allreduce``.
+    """
+
+    pair_s: float
+    width_exponent: float
+
+
+def wiring(accelerator: Accelerator) -> str:
+    """``pcie`` where ranks talk through the host's bus, else ``switched``.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+
+    Returns
+    -------
+    str
+
+    References
+    ----------
+    1. Vendor datasheets, catalog rows.
+    """
+    alone = accelerator.scale_up_topology in ("pcie", "unknown") or accelerator.scale_up_domain <= 1
+    return "pcie" if alone else "switched"
+
+
 def family(accelerator: Accelerator) -> str:
     """Family whose kernels an accelerator shares: its architecture, data-centre and graphics parts kept apart.
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from app.engine.hardware import Accelerator, Fabric
 from app.engine.outcome import Infeasible, ServingResult
-from app.engine.precision import FORMATS
 from app.engine.serving.calibration import ServingCalibration
 from app.engine.serving.search import search_serving
 from app.engine.workload import ServingPlanRequest, ServingWorkload
@@ -196,41 +195,3 @@ def most_concurrency(
         else:
             high = middle
     return best
-
-
-def cheapest_precisions(
-    workload: ServingWorkload, accelerator: Accelerator, fabric: Fabric | None, request: ServingPlanRequest,
-    calibration: ServingCalibration, precisions: Sequence[str],
-) -> list[tuple[str, ServingResult | Infeasible]]:  # fmt: skip
-    """The workload in several weight formats, fewest accelerators first.
-
-    Parameters
-    ----------
-    workload : ServingWorkload
-    accelerator : Accelerator
-    fabric : Fabric or None
-    request : ServingPlanRequest
-    calibration : ServingCalibration
-    precisions : sequence of str
-
-    Returns
-    -------
-    list of (str, ServingResult or Infeasible)
-        Ties go to the wider format, which costs no quality; infeasible ones last.
-
-    References
-    ----------
-    1. OCP Microscaling Formats 2023; NVIDIA NVFP4 2025 (formats).
-    """
-    out = []
-    for name in precisions:
-        asked = replace(workload, weights_precision=name, activations_precision=name)
-        out.append((name, search_serving(asked, accelerator, fabric, request, calibration)))
-
-    def order(item: tuple[str, ServingResult | Infeasible]) -> tuple[float, float]:
-        name, outcome = item
-        if isinstance(outcome, Infeasible):
-            return (math.inf, 0.0)
-        return (float(outcome.replicas * outcome.accelerators_per_replica), -FORMATS[name].bytes_per_element)
-
-    return sorted(out, key=order)

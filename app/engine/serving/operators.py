@@ -141,7 +141,7 @@ class Operators:
     decode_flops_per_token: Floats
     prefill_flops_per_pair: Floats
     linear_flops_per_token: Floats
-    heads_local: Floats
+    query_group: Floats
     layers: Floats
     hidden: Floats
     all_reduces: Floats
@@ -236,7 +236,8 @@ def _attention_column(group: LayerGroup, kv_bytes: float, plans: PlanArrays) -> 
             compressed = entry * kv_bytes / a.compression if a.compression else zero
             cap = one * (a.window or np.inf)
             kept = one * min(a.window or np.inf, (a.selected_tokens or np.inf) if not a.compression else np.inf)
-            return (one * group.count, entry * kv_bytes, kept, cap, compressed, zero, flops, flops, zero, heads)
+            shared = heads / np.maximum(a.kv_heads / plans.tensor, 1.0)
+            return (one * group.count, entry * kv_bytes, kept, cap, compressed, zero, flops, flops, zero, shared)
         case LatentAttention() as a:
             heads = a.heads / plans.tensor
             latent = a.kv_lora_rank + a.qk_rope_head_dim
@@ -247,7 +248,7 @@ def _attention_column(group: LayerGroup, kv_bytes: float, plans: PlanArrays) -> 
             kept = one * (a.selected_tokens or np.inf)
             return (
                 one * group.count, one * latent * kv_bytes, kept, one * np.inf, index, zero, decode, prefill,
-                index_flops, heads,
+                index_flops, one,
             )  # fmt: skip
         case None:
             return (zero, zero, one, one, zero, zero, zero, zero, zero, one)
@@ -312,7 +313,7 @@ def build_operators(t: Transformer, precisions: Precisions, plans: PlanArrays) -
         moe_bytes_per_expert=m[4], moe_width=m[5], moe_ffn_local=m[6], moe_active=m[7],
         attention_layers=a[0], kv_bytes_per_token=a[1], read_cap=a[2], held_cap=a[3], index_bytes_per_token=a[4],
         state_bytes=a[5], decode_flops_per_token=a[6], prefill_flops_per_pair=a[7], linear_flops_per_token=a[8],
-        heads_local=a[9], layers=row(one * max(mixer_layers, mlp_layers)), hidden=row(one * t.hidden),
+        query_group=a[9], layers=row(one * max(mixer_layers, mlp_layers)), hidden=row(one * t.hidden),
         all_reduces=row(reduces), dispatches=row(moe_layers * spread), tensor=row(plans.tensor),
         pipeline=row(plans.pipeline), expert=row(plans.expert), data=row(plans.data),
         weights_resident_bytes=row(resident),

@@ -4,9 +4,9 @@ import numpy as np
 
 from app.engine.hardware import Fabric
 from app.engine.serving.calibration import ServingCalibration, Situation
-from app.engine.serving.curves import dense_peak
+from app.engine.serving.curves import dense_peak, wiring
 from app.engine.serving.operators import Floats, Operators
-from app.engine.serving.step import Rates
+from app.engine.serving.step import SMALLEST_SKINNY_TILE, SMALLEST_TILE, Rates
 
 # ranks past two on a PCIe tree share host links; kernels.csv, custom_allreduce on L40S and RTX PRO 6000
 PCIE_SHARE_EXPONENT = 0.35
@@ -16,7 +16,7 @@ def _link(situation: Situation, fabric: Fabric | None, width: Floats) -> Floats:
     """Per-direction link rate that a group of the given width sees [byte/s]."""
     accelerator = situation.accelerator
     local = accelerator.scale_up_bytes_per_s_per_accelerator or accelerator.pcie_bytes_per_s
-    if accelerator.scale_up_topology in ("pcie", "unknown") or accelerator.scale_up_domain <= 1:
+    if wiring(accelerator) == "pcie":
         rate = local * np.minimum(1.0, (2.0 / width) ** PCIE_SHARE_EXPONENT)
         reach = accelerator.accelerators_per_node
     else:
@@ -63,6 +63,7 @@ def resolve_rates(
     moe = calibration.experts_curve(situation)
     moe_peak, _ = dense_peak(chip, formats.weights)
     attention = calibration.attention_curve(chip)
+    reduce = calibration.reduce_curve(chip)
     quantised = operators.low_precision > 0.0
     raw = chip.memory_bandwidth_bytes_per_s
     gemm, stream, launch = value("matmul_peak"), value("matmul_bandwidth"), value("launch")
@@ -74,6 +75,7 @@ def resolve_rates(
         launch_s=launch * np.where(quantised, low.launch_s, wide.launch_s),
         flops_per_s=gemm * np.where(quantised, low_peak * low.peak_share, wide_peak * wide.peak_share),
         tile_waste=np.where(quantised, low.tile_waste, wide.tile_waste),
+        tile=np.where(quantised | (chip.vendor == "AMD"), SMALLEST_SKINNY_TILE, SMALLEST_TILE),
         bandwidth=stream * raw * np.where(quantised, low.bandwidth_share, wide.bandwidth_share) * ones,
         moe_launch_s=value("experts_launch") * moe.launch_s * moe_ones,
         moe_flops_per_s=value("experts_peak")
@@ -88,11 +90,13 @@ def resolve_rates(
         half_length=attention.half_length_tokens * one,
         decode_flops_per_s=value("decode_attention") * wide_peak * attention.decode_peak_share * one,
         cache_bandwidth=value("decode_attention") * raw * attention.decode_bandwidth_share * one,
+        reread=(value("reread") if situation.rereads else 0.0) * one,
         raw_bandwidth=raw * one,
         layer_s=value("layer_s") * one,
+        eager_s=value("eager_s") * one,
         step_s=value("step_s") * one,
         sequence_s=value("sequence_s") * one,
         prefill_token_s=value("prefill_token_s") * one,
-        reduce_s=value("reduce_s") * (1.0 + 0.2 * np.log2(np.maximum(group, 1.0))),
+        reduce_s=value("reduce") * reduce.pair_s * np.maximum(group / 2.0, 1.0) ** reduce.width_exponent,
         link_bytes_per_s=value("link_share") * _link(situation, fabric, group),
     )

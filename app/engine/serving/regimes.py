@@ -36,6 +36,8 @@ class Requests:
         Tokens a step advances, 1 without speculation.
     together : array [1]
         How far requests arrive in bursts: 0 = spread evenly, 1 = all at once.
+    apart : array [1]
+        1 where prompts run in iterations of their own and decoding stops for them, else 0.
     """
 
     prompt: Floats
@@ -45,6 +47,7 @@ class Requests:
     draft: Floats
     accepted: Floats
     together: Floats
+    apart: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +128,17 @@ def steady_state(c: Costs, requests: Requests, running: Floats) -> Steady:
     decoding = running
     others = np.maximum(running - 1.0, 0.0) / np.maximum(running, 1.0)
     batch = np.minimum(running, np.maximum(requests.chunk / requests.prompt, 1.0))
+    beside = 1.0 - requests.apart
     for _ in range(ROUNDS):
         flow = decoding / steps * requests.prompt
         chunk = np.minimum(requests.chunk, np.maximum(flow, requests.prompt))
-        sequences = np.concatenate([decoding, decoding], axis=1)
+        sequences = np.concatenate([decoding, decoding * beside], axis=1)
         times = step_seconds(c, sequences, np.concatenate([decoding * 0.0, chunk], axis=1))
         total = times.total
         draft = total[:, :1] * (requests.draft * DRAFT_LAYERS / c.layers)
-        decode, mixed = total[:, :1] + draft, total[:, 1:] + draft
-        work = (mixed - decode) * requests.prompt / chunk
-        own = decode * np.maximum(requests.prompt / requests.chunk, 1.0) + work * c.pipeline
+        decode, mixed = total[:, :1] + draft, total[:, 1:] + draft * beside
+        work = (mixed - decode * beside) * requests.prompt / chunk
+        own = decode * beside * np.maximum(requests.prompt / requests.chunk, 1.0) + work * c.pipeline
         spread = (1.0 - requests.together) * decoding * others
         iteration = decode + work / steps * (spread + requests.together * 0.5 * (running - batch))
         decoding = running / (1.0 + own / (steps * iteration))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from app.engine.hardware import Accelerator, Fabric
 from app.engine.outcome import Infeasible
 from app.engine.serving.calibration import EngineConventions, ServingCalibration, Situation
-from app.engine.serving.curves import dense_peak
 from app.engine.serving.lengths import longest
 from app.engine.serving.memory import ServingMemory, admitted_sequences, sequence_bytes, serving_memory
 from app.engine.serving.operators import Floats, Operators, Precisions, build_operators, checkpoint_precisions
@@ -254,7 +253,7 @@ def _prepared(
     operators = take(operators, kept)
     cap = np.maximum(np.minimum(room, batch_cap)[kept], 1.0)
     tokens = room[kept] * mean
-    requests = _requests(workload, operators, chunk, calibration.burst(False))
+    requests = _requests(workload, operators, chunk, calibration.burst(False), year < engine.mixes_prefill_since)
     return Replicas(
         situation=situation, engine=engine, plans=tuple(plans[i] for i in kept), operators=operators,
         costs=costs_of(operators, resolve_rates(calibration, situation, operators, fabric), lengths_of(requests)),
@@ -266,7 +265,7 @@ def _prepared(
     )  # fmt: skip
 
 
-def _requests(workload: ServingWorkload, o: Operators, chunk: float, burst: float) -> Requests:
+def _requests(workload: ServingWorkload, o: Operators, chunk: float, burst: float, apart: bool) -> Requests:
     one = np.ones_like(o.tensor)
     hit = workload.prefix_cache_hit_rate
     prompt = workload.input_tokens.mean
@@ -276,7 +275,7 @@ def _requests(workload: ServingWorkload, o: Operators, chunk: float, burst: floa
         prompt=one * max(prompt * (1.0 - hit), 1.0), cached=one * prompt * hit,
         output=one * workload.output_tokens.mean, chunk=chunk * o.data,
         draft=one * float(workload.speculative_tokens), accepted=one * accepted,
-        together=one * (burst if closed else 0.0),
+        together=one * (burst if closed else 0.0), apart=one * float(apart),
     )  # fmt: skip
 
 
@@ -319,26 +318,3 @@ def _no_memory(
         },
         nearest={"tensor": plans[best][0], "accelerators": int(np.prod([plans[best][i] for i in (0, 1, 3)]))},
     )  # fmt: skip
-
-
-def supports(accelerator: Accelerator, weights: str) -> bool:
-    """Whether the part computes in the weights' own format (otherwise it widens them first).
-
-    Parameters
-    ----------
-    accelerator : Accelerator
-    weights : str
-
-    Returns
-    -------
-    bool
-
-    References
-    ----------
-    1. Vendor datasheets, dense peaks by format.
-    """
-    try:
-        _, computed = dense_peak(accelerator, weights)
-    except ValueError:
-        return False
-    return computed != "bf16" or weights in ("bf16", "fp16", "int4")

@@ -15,14 +15,16 @@ from app.engine.serving.operators import ACTIVATION_BYTES, Floats, Operators
 # a tensor-core tile of a matmul is 128 x 128 outputs; CUTLASS documentation, "Efficient GEMM"
 TILE = 128.0
 # rows of the smallest tile, computed in full however few tokens there are: 16-bit library matmuls use 64, the skinny
-# kernels of the quantised formats 16; CUTLASS and Marlin documentation
+# kernels of the quantised formats 16 (CUTLASS and Marlin documentation), and so do those of AMD in 16 bit (matrix-core
+# instructions of 16 rows; AMD CDNA3 ISA, vLLM `wvSplitK`)
 SMALLEST_TILE = 64.0
-SMALLEST_LOW_PRECISION_TILE = 16.0
+SMALLEST_SKINNY_TILE = 16.0
 # tiles that fill a chip once: streaming multiprocessors of H100 SXM, 132; NVIDIA H100 whitepaper
 CHIP_TILES = 132.0
-# routing is uneven, so that a batch touches fewer experts than an even one: at 16 tokens the measured layer takes 0.73
-# to 0.77 of the balanced time (kernels.md, "skewed routing"), which an exponent of 0.85 on the tokens reproduces
-ROUTING_SPREAD = 0.85
+# routing is uneven, so that a batch touches fewer experts than an even one. A power law of exponent 1 to 1.2 takes 0.73
+# to 0.77 of the balanced time at 16 tokens (kernels.md, "skewed routing"), which an exponent of 0.85 on the tokens
+# reproduces; served requests are more alike than that: 0.75 predicts whole sources left out better
+ROUTING_SPREAD = 0.75
 # bytes moved by the element-wise kernels of a layer per token and unit of width (two norms, residuals, rotary embedding
 # and activation, each read and written in 16 bit); Ivanov et al., "Data Movement Is All You Need", 2021
 ELEMENTWISE_BYTES = 24.0
@@ -34,16 +36,20 @@ class Rates:
 
     Parameters
     ----------
-    launch_s, flops_per_s, tile_waste : array (plans, operators)
-        Matmuls outside the experts.
+    launch_s, flops_per_s, tile_waste, tile : array (plans, operators)
+        Matmuls outside the experts; rows of the smallest tile.
     bandwidth : array [byte/s]
         For weights.
     moe_launch_s, moe_flops_per_s, moe_bandwidth, moe_padding, moe_passes : array
         Grouped expert matmuls.
     attention_launch_s, prefill_flops_per_s, half_length, decode_flops_per_s, cache_bandwidth : array
         Attention kernels.
+    reread : array [1]
+        Share of the query heads of a group that read the cache of their own accord rather than once for all.
     layer_s, step_s, sequence_s : array [s]
         Small kernels a layer, scheduling an iteration, sampling and bookkeeping a sequence.
+    eager_s : array [s]
+        Host time to launch a layer's kernels one by one, where no captured graph covers the iteration.
     reduce_s, link_bytes_per_s : array
         All-reduce latency and effective per-direction link rate.
 
@@ -55,6 +61,7 @@ class Rates:
     launch_s: Floats
     flops_per_s: Floats
     tile_waste: Floats
+    tile: Floats
     bandwidth: Floats
     moe_launch_s: Floats
     moe_flops_per_s: Floats
@@ -66,8 +73,10 @@ class Rates:
     half_length: Floats
     decode_flops_per_s: Floats
     cache_bandwidth: Floats
+    reread: Floats
     raw_bandwidth: Floats
     layer_s: Floats
+    eager_s: Floats
     step_s: Floats
     sequence_s: Floats
     prefill_token_s: Floats
@@ -109,6 +118,8 @@ class Costs:
         Attention over all layers: launch; per decoding sequence; per prompt token.
     link_s, link_token_s, element_s, element_token_s : array [s]
         Collectives and element-wise kernels: fixed and per token.
+    host_s : array [s]
+        Launching the kernels of an iteration with prompts, which no captured graph covers.
     step_s, sequence_s, chunk_token_s : array [s]
         Scheduling: fixed, per sequence, per prompt token.
     ranks, data, pipeline, fed, prompt : array
@@ -143,6 +154,7 @@ class Costs:
     link_token_s: Floats
     element_s: Floats
     element_token_s: Floats
+    host_s: Floats
     step_s: Floats
     sequence_s: Floats
     chunk_token_s: Floats
@@ -180,7 +192,8 @@ def _attention(o: Operators, r: Rates, n: Lengths) -> tuple[Floats, Floats]:
     """Seconds per decoding sequence and per prompt token over all layers; both are linear in their number."""
     seen = np.minimum(n.context, o.read_cap)
     index = o.index_bytes_per_token
-    read = seen * o.kv_bytes_per_token + n.context * index + 2.0 * o.state_bytes
+    reads = 1.0 + r.reread * (o.query_group - 1.0)
+    read = seen * o.kv_bytes_per_token * reads + n.context * index + 2.0 * o.state_bytes
     # a recurrent layer spends its FLOPs once a token, an indexer once a cached token
     linear = np.where(index > 0.0, n.context, 1.0) * o.linear_flops_per_token
     flops = n.tokens_per_sequence * (seen * o.decode_flops_per_token + linear)
@@ -230,7 +243,6 @@ def costs_of(o: Operators, r: Rates, n: Lengths) -> Costs:
     """
     decode, prefill = _attention(o, r, n)
     fixed, per_token = _links(o, r)
-    tile = SMALLEST_TILE - (SMALLEST_TILE - SMALLEST_LOW_PRECISION_TILE) * o.low_precision
     flop = 2.0 * o.moe_weights_per_expert / r.moe_flops_per_s
     reached = o.moe_active_share * o.moe_experts_local
     activations = ACTIVATION_BYTES * r.moe_passes * (o.moe_width + o.moe_ffn_local)
@@ -239,7 +251,7 @@ def costs_of(o: Operators, r: Rates, n: Lengths) -> Costs:
         launch_s=r.launch_s,
         flop_s=2.0 * o.inner * o.outer / r.flops_per_s,
         fill=r.tile_waste * (CHIP_TILES * TILE * TILE) / o.outer,
-        tile=tile,
+        tile=r.tile,
         weight_s=o.weight_bytes / r.bandwidth,
         token_s=ACTIVATION_BYTES * (o.inner + o.outer) / r.bandwidth,
         head=o.head,
@@ -257,6 +269,7 @@ def costs_of(o: Operators, r: Rates, n: Lengths) -> Costs:
         link_token_s=per_token,
         element_s=o.layers * r.layer_s,
         element_token_s=o.layers * o.hidden * (ELEMENTWISE_BYTES / r.raw_bandwidth),
+        host_s=o.layers * r.eager_s,
         step_s=r.step_s,
         sequence_s=r.sequence_s / o.data,
         chunk_token_s=r.prefill_token_s / o.data,
@@ -282,7 +295,7 @@ def _matmul(c: Costs, tokens: Floats, sampled: Floats) -> Floats:
 def _experts(c: Costs, group_tokens: Floats) -> Floats:
     """Time of the grouped experts of one rank [s].
 
-    Evenly routed tokens touch ``1 - (1 - k/E)^n`` of them; unevenly routed ones as many as ``n^0.85`` even ones.
+    Evenly routed tokens touch ``1 - (1 - k/E)^n`` of them; unevenly routed ones as many as ``n^0.75`` even ones.
     """
     n = group_tokens[:, :, None]
     touched = -np.expm1(n**ROUTING_SPREAD * c.moe_log_miss[:, None, :])
@@ -311,7 +324,8 @@ def step_seconds(c: Costs, sequences: Floats, prefill_tokens: Floats) -> StepTim
     Notes
     -----
     With pipeline stages the batch is cut into as many micro-batches as stages; the time is that of one micro-batch
-    through all stages, during which every sequence advances one token.
+    through all stages, during which every sequence advances one token. Engines capture pure decode iterations as
+    graphs; one with prompts is launched kernel by kernel and lasts at least as long as the host takes to do so.
 
     References
     ----------
@@ -322,11 +336,18 @@ def step_seconds(c: Costs, sequences: Floats, prefill_tokens: Floats) -> StepTim
     sampled = (fed + prefill_tokens / c.prompt) / c.ranks
     each, chunk = sequences / c.ranks, prefill_tokens / c.ranks
     launches = (sequences > 0.0) * c.attention_launch_s + (prefill_tokens > 0.0) * c.attention_launch_s
+    matmul = _matmul(c, tokens, sampled)
+    experts = _experts(c, (fed + prefill_tokens) / c.pipeline) if c.mixture else np.zeros_like(tokens)
+    attention = launches + each * c.decode_sequence_s + chunk * c.prefill_token_s
+    elementwise = c.element_s + tokens * c.element_token_s
+    communication = c.link_s + tokens * c.link_token_s
+    device = matmul + experts + attention + elementwise + communication
+    waits = np.where(prefill_tokens > 0.0, roofline_time(device, c.host_s, 0.0) - device, 0.0)
     return StepTime(
-        matmul=_matmul(c, tokens, sampled),
-        experts=_experts(c, (fed + prefill_tokens) / c.pipeline) if c.mixture else np.zeros_like(tokens),
-        attention=launches + each * c.decode_sequence_s + chunk * c.prefill_token_s,
-        elementwise=c.element_s + tokens * c.element_token_s,
-        communication=c.link_s + tokens * c.link_token_s,
-        overhead=c.step_s + c.sequence_s * sequences + c.chunk_token_s * prefill_tokens,
+        matmul=matmul,
+        experts=experts,
+        attention=attention,
+        elementwise=elementwise,
+        communication=communication,
+        overhead=waits + c.step_s + c.sequence_s * sequences + c.chunk_token_s * prefill_tokens,
     )

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.engine.outcome import Infeasible, ServingResult
-from app.engine.serving.fleet import cheapest_precisions, commitment_levels, hourly_fleet, most_concurrency
+from app.engine.outcome import ServingResult
+from app.engine.serving.fleet import commitment_levels, hourly_fleet, most_concurrency
 from app.engine.workload import LatencyObjective, ServingPlanRequest
-from tests.engine.serving.test_search import CALIBRATION, CHIPS, H100, chat
+from tests.engine.serving.test_search import CALIBRATION, H100, chat
 
 DAY = [0.2] * 8 + [1.0] * 8 + [1.8] * 8
 
@@ -42,12 +42,3 @@ def test_more_users_than_the_answer_break_the_objective() -> None:
     assert best.tpot_s.p95 <= 0.03
     users = best.replicas * best.concurrency_per_replica
     assert users > 8
-
-
-def test_narrow_formats_need_no_more_accelerators_than_wide_ones() -> None:
-    work = chat(precision="bf16", requests_per_s=10.0)
-    order = cheapest_precisions(
-        work, CHIPS["b200-sxm-180"], None, ServingPlanRequest(), CALIBRATION, ("bf16", "fp8", "nvfp4")
-    )
-    counts = [o.replicas * o.accelerators_per_replica for _, o in order if not isinstance(o, Infeasible)]
-    assert counts == sorted(counts)
