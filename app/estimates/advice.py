@@ -133,7 +133,11 @@ def _saturation(run: Run) -> list[dict[str, Any]]:
         return [_advice("slo_missed", "critical", message, {"utilization": run["performance"]["utilization"]})]
     performance = run["performance"]
     message = "The load is more than this fleet serves within the objectives; requests would queue without end."
-    numbers = {"utilization": performance["utilization"], "replicas": performance["replicas"]}
+    numbers = {
+        "utilization": performance["utilization"],
+        "replicas": performance["replicas"],
+        "requests_per_second_served": performance["requests_per_second"],
+    }
     return [_advice("saturated", "critical", message, numbers)]
 
 

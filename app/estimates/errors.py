@@ -55,7 +55,9 @@ def infeasible(pointer: str, constraint: str, detail: str, nearest: Mapping[str,
 
 def infeasible_everywhere(pointer: str, refusals: Mapping[str, Infeasible]) -> Problem:
     """A job that fits none of the hardware asked for; the least bad refusal speaks, all are listed."""
-    best = min(refusals.values(), key=lambda r: (r.numbers.get("missing_bytes", float("inf")), r.rule))
+    most = float("inf")
+    closest = ("missing_bytes", "best_s")
+    best = min(refusals.values(), key=lambda r: (*(r.numbers.get(name, most) for name in closest), r.rule))
     return infeasible(
         pointer,
         best.rule,

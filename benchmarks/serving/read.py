@@ -16,7 +16,7 @@ from benchmarks.serving.cases import Case, RefusedError, case_of
 
 DATA = Path(__file__).parent.parent / "data"
 # gpu strings that leave the memory open: the part the source's own numbers fit. Argonne's A100 rows slow down where
-# 40 GB of cache run out (Llama 3 70B on four: 193 tokens/s at a batch of 16, 158 at 64; read as 80 GB they are predicted
+# 40 GB of cache run out (Llama 3 70B on four: 193 tokens/s at a batch of 16, 158 at 64; read as 80 GB predicted
 # five times too fast), and Polaris, the system, has the 40 GB part
 OPEN_MEMORY = {"A100-SXM (memory unstated)": "a100-sxm4-40"}
 

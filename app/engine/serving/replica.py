@@ -11,18 +11,25 @@ from numpy.typing import NDArray
 from app.engine.hardware import Accelerator, Fabric
 from app.engine.outcome import Infeasible
 from app.engine.serving.calibration import EngineConventions, ServingCalibration, Situation
+from app.engine.serving.fitting import (
+    Plan,
+    cached_operators,
+    fitting,
+    memory_of,
+    no_memory,
+    no_plan,
+    precisions_of,
+)
 from app.engine.serving.lengths import longest
-from app.engine.serving.memory import ServingMemory, admitted_sequences, sequence_bytes, serving_memory
-from app.engine.serving.operators import Floats, Operators, Precisions, build_operators, checkpoint_precisions
-from app.engine.serving.plans import enumerate_plans, plan_arrays, routed_experts
+from app.engine.serving.memory import ServingMemory, admitted_sequences, sequence_bytes
+from app.engine.serving.operators import Floats, Operators
+from app.engine.serving.plans import enumerate_plans, routed_experts
 from app.engine.serving.rates import resolve_rates
 from app.engine.serving.regimes import Requests, lengths_of
 from app.engine.serving.speculation import accepted_tokens
 from app.engine.serving.step import Costs, costs_of
-from app.engine.transformer import Transformer
 from app.engine.workload import ServingPlanRequest, ServingWorkload
 
-Plan = tuple[int, int, int, int]
 T = TypeVar("T", Operators, Costs, Requests, ServingMemory)
 
 
@@ -109,47 +116,6 @@ def subset(replicas: Replicas, rows: NDArray[np.intp]) -> Replicas:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=512)
-def cached_operators(t: Transformer, precisions: Precisions, plans: tuple[Plan, ...]) -> Operators:
-    """Operators of a set of plans; they depend on the architecture only and are kept.
-
-    Parameters
-    ----------
-    t : Transformer
-    precisions : Precisions
-    plans : tuple[Plan, ...]
-
-    Returns
-    -------
-    Operators
-
-    References
-    ----------
-    1. Pope et al. 2022.
-    """
-    return build_operators(t, precisions, plan_arrays(list(plans)))
-
-
-def precisions_of(workload: ServingWorkload) -> Precisions:
-    """Number formats of a workload, as published checkpoints use them.
-
-    Parameters
-    ----------
-    workload : ServingWorkload
-
-    Returns
-    -------
-    Precisions
-
-    References
-    ----------
-    1. NVIDIA ModelOpt checkpoints, ``hf_quant_config.json``.
-    """
-    return checkpoint_precisions(
-        workload.transformer, workload.weights_precision, workload.activations_precision, workload.kv_precision
-    )
-
-
 def check_workload(workload: ServingWorkload) -> Infeasible | None:
     """What no hardware can mend: lengths beyond the model's context.
 
@@ -230,7 +196,7 @@ def _prepared(
         )
     plans = enumerate_plans(workload.transformer, accelerator, request, most_accelerators)
     if not plans:
-        return _no_plan(workload, accelerator, request, most_accelerators)
+        return no_plan(workload, accelerator, request, most_accelerators)
     stack = workload.software.stack or calibration.default_stack
     year = workload.software.released_year or calibration.default_year
     situation = Situation(
@@ -240,14 +206,12 @@ def _prepared(
     engine = calibration.engine(stack)
     operators = cached_operators(workload.transformer, precisions, tuple(plans))
     chunk = float(workload.chunked_prefill_tokens or engine.chunk_tokens)
-    fraction = workload.memory_fraction or engine.memory_fraction
-    memory = serving_memory(operators, engine, accelerator.memory_bytes, fraction, chunk)
-    top = np.full_like(operators.tensor, longest(workload.input_tokens) + longest(workload.output_tokens))
+    memory = memory_of(workload, accelerator, operators, engine)
     mean = workload.input_tokens.mean + engine.admitted_output_share * workload.output_tokens.mean
-    room = admitted_sequences(operators, memory, np.full_like(top, mean), engine.frees_windows)
-    fits = (admitted_sequences(operators, memory, top, engine.frees_windows) >= operators.data)[:, 0]
+    room = admitted_sequences(operators, memory, np.full_like(operators.tensor, mean), engine.frees_windows)
+    fits = fitting(workload, operators, memory, engine)
     if not fits.any():
-        return _no_memory(workload, accelerator, operators, memory, top, plans, fraction)
+        return no_memory(workload, accelerator, request, engine, operators, memory, plans, most_accelerators)
     batch_cap = float(request.max_batch or engine.max_sequences) * operators.data
     kept = np.flatnonzero(fits)
     operators = take(operators, kept)
@@ -276,45 +240,4 @@ def _requests(workload: ServingWorkload, o: Operators, chunk: float, burst: floa
         output=one * workload.output_tokens.mean, chunk=chunk * o.data,
         draft=one * float(workload.speculative_tokens), accepted=one * accepted,
         together=one * (burst if closed else 0.0), apart=one * float(apart),
-    )  # fmt: skip
-
-
-def _no_plan(
-    workload: ServingWorkload, accelerator: Accelerator, request: ServingPlanRequest, most: int | None
-) -> Infeasible:
-    free = enumerate_plans(workload.transformer, accelerator, ServingPlanRequest(), most)
-    nearest = free[0] if free else (1, 1, 1, 1)
-    return Infeasible(
-        rule="divisibility",
-        message=f"no serving plan on {accelerator.id} has tensor {request.tensor}, pipeline {request.pipeline}, expert "
-        f"{request.expert} and data {request.data} within {most or 'any number of'} accelerators and divides the "
-        "model's heads, layers and experts",
-        numbers={"accelerators": float(most or 0)},
-        nearest={"tensor": nearest[0], "pipeline": nearest[1], "expert": nearest[2], "data": nearest[3]},
-    )
-
-
-def _no_memory(
-    workload: ServingWorkload, accelerator: Accelerator, o: Operators, memory: ServingMemory, top: Floats,
-    plans: list[Plan], fraction: float,
-) -> Infeasible:  # fmt: skip
-    """Missing bytes of the plan that comes closest, and the nearest precision or width that would fit."""
-    need = sequence_bytes(o, top)
-    missing = (need - memory.cache)[:, 0]
-    best = int(np.argmin(missing))
-    resident = float(memory.weights[best, 0])
-    available = fraction * accelerator.memory_bytes
-    return Infeasible(
-        rule="memory",
-        message=(
-            f"{workload.transformer.name} in {workload.weights_precision} does not fit {accelerator.id}: with "
-            f"tensor {plans[best][0]}, pipeline {plans[best][1]}, data {plans[best][3]} weights take "
-            f"{resident / 1e9:.1f} GB and one request of {top[best, 0]:.0f} tokens {need[best, 0] / 1e9:.2f} GB of "
-            f"{available / 1e9:.1f} GB usable per accelerator; {missing[best] / 1e9:.1f} GB are missing"
-        ),
-        numbers={
-            "missing_bytes": float(missing[best]), "available_bytes": available, "weights_bytes": resident,
-            "cache_bytes_per_request": float(need[best, 0]), "workspace_bytes": float(memory.workspace[best, 0]),
-        },
-        nearest={"tensor": plans[best][0], "accelerators": int(np.prod([plans[best][i] for i in (0, 1, 3)]))},
     )  # fmt: skip

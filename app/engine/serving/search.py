@@ -150,7 +150,7 @@ def _floor(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, acce
         message=f"{worst.metric} of {worst.seconds * 1e3:.1f} ms at p{worst.percentile:g} is below what "
         f"{chip.id} does for "
         f"a single request: the best plan (tensor {tensor}, pipeline {pipeline}, data {data}) takes "
-        f"{single[row] * 1e3:.1f} ms; reading {weights / 1e9:.2f} GB of weights per accelerator at "
+        f"{single[row] * 1e3:.1f} ms; reading {weights / 1e9:.2f} GB of weights, stage after stage, at "
         f"{chip.memory_bandwidth_bytes_per_s / 1e12:.2f} TB/s alone bounds a full weight pass at {bound * 1e3:.2f} ms",
         numbers={
             "asked_s": worst.seconds, "best_s": float(single[row]), "weights_bytes": weights,
