@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from app.catalog.citations import address_of
 from app.catalog.rates import EgressTier
 from app.catalog.snapshot import Snapshot, StorageSystem
 from app.estimates.assumptions import EGRESS, STORAGE, Assumption
@@ -57,7 +58,13 @@ def storage_line(bill: Bill, run: Run, provider: str, asked: str | None, hours: 
         priced=priced,
         native_unit=native,
         hours_basis="730",
-        evidence={"storage_id": system.id, "source": system.source, "confidence": system.confidence, "stale": False},
+        evidence={
+            "storage_id": system.id,
+            "source": system.source,
+            "confidence": system.confidence,
+            "stale": False,
+            **fact_links("storage", system.source),
+        },
     )
     if asked is None:
         own = provider in PROVIDER_STORAGE
@@ -106,7 +113,7 @@ def egress_line(bill: Bill, run: Run, provider: str) -> None:
         unit="gb",
         priced=priced,
         native_unit=native,
-        evidence={"source": source, "stale": False},
+        evidence={"source": source, "stale": False, **fact_links("egress", source)},
     )
     bill.assumptions.append(
         Assumption(id="egress", value=plain(round(gigabytes, 3)), unit="GB", source=source, moves=EGRESS)
@@ -142,3 +149,8 @@ def _upper_gigabytes(tiers: Sequence[EgressTier]) -> Decimal | None:
         before = _upper_gigabytes(tiers[:-1])
         return None if before is None else before + size
     return size
+
+
+def fact_links(kind: str, source: str) -> dict[str, str | None]:
+    """Where the fact behind a figure is listed, and where its source can be read."""
+    return {"facts_url": f"/v1/catalog/facts/{kind}", "source_url": address_of(source)}

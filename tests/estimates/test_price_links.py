@@ -30,6 +30,17 @@ def test_every_priced_line_leads_to_its_row_and_source(seeded_client, job):
         assert {seeded_client.get(link).status_code for link in row["links"].values()} == {200}
 
 
+def test_lines_of_storage_and_egress_lead_to_the_listed_facts(seeded_client):
+    supply = {"accelerators": ["h100-sxm5-80"], "purchase_models": ["on_demand"], "providers": ["aws"]}
+    item = seeded_client.post("/v1/estimates", json=body(training(), supply=supply)).json()["items"][0]
+    lines = [line for option in item["options"] for line in option["cost"]["lines"]]
+    facts = {line["kind"]: line["price_evidence"] for line in lines if "facts_url" in (line["price_evidence"] or {})}
+    assert set(facts) == {"storage", "egress"}
+    for evidence in facts.values():
+        listed = seeded_client.get(evidence["facts_url"], params={"limit": 200}).json()["items"]
+        assert any(row["source"] in evidence["source"] for row in listed)
+
+
 def test_a_spot_price_says_between_what_it_was_seen(seeded_client):
     supply = {"accelerators": ["h100-sxm5-80"], "purchase_models": ["spot", "on_demand"]}
     item = seeded_client.post("/v1/estimates", json=body(training(), supply=supply)).json()["items"][0]
