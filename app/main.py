@@ -16,18 +16,22 @@ from app.estimates.routes import router as estimates_router
 from app.events.egress import Egress
 from app.events.routes import router as events_router
 from app.events.worker import EventWorker
+from app.foundation.api_document import DocumentedApi
 from app.foundation.clock import Clock, SystemClock
 from app.foundation.database import Database
+from app.foundation.docs_page import add_docs_page
 from app.foundation.health import router as health_router
 from app.foundation.middleware import BodyMiddleware, TraceMiddleware
 from app.foundation.negotiation import refuse_unacceptable
-from app.foundation.problem_handlers import PROBLEM_RESPONSES, DocumentedApi, install_problem_handlers
+from app.foundation.problem_catalogue import CATALOGUE
+from app.foundation.problem_handlers import install_problem_handlers
 from app.foundation.problems import Problem
 from app.foundation.query import refuse_unknown_parameters
 from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
 from app.jobs.routes import router as jobs_router
 from app.jobs.worker import JobWorker
+from app.pricing.errors import PricingError
 from app.proposals.routes import router as proposals_router
 from app.quotes.asked import KINDS as QUOTE_KINDS
 from app.quotes.routes import router as quotes_router
@@ -45,6 +49,13 @@ ROUTERS = (
     claims_router,
     proposals_router,
 )
+
+
+def money_problem(error: Exception) -> Problem:
+    """Money that cannot be worked out is refused under its slug: never guessed, and not a fault of ours."""
+    assert isinstance(error, PricingError)
+    slug = error.code if error.code in CATALOGUE else "internal"
+    return Problem(slug, f"{error}. State amounts in one currency, or in ones with a rate on that day.")
 
 
 async def catalog_check(database: Database) -> str | None:
@@ -92,9 +103,8 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         summary="Quotes for LLM training and inference: what it costs, how long it takes, on what hardware.",
         lifespan=lifespan,
         dependencies=[Depends(refuse_unknown_parameters), Depends(refuse_unacceptable)],
-        responses=PROBLEM_RESPONSES,
         redirect_slashes=False,
-        docs_url="/docs",
+        docs_url=None,
         redoc_url=None,
     )
     application.state.settings = settings
@@ -103,7 +113,8 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
     application.state.readiness_checks = (catalog_check,)
     for router in ROUTERS:
         application.include_router(router)
-    install_problem_handlers(application, problems_url=settings.problems_url)
+    add_docs_page(application)
+    install_problem_handlers(application, problems_url=settings.problems_url, translated={PricingError: money_problem})
     application.add_middleware(
         BodyMiddleware,
         max_body_bytes=settings.max_body_bytes,

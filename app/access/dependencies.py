@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 
 from app.access.authentication import Authenticator
 from app.access.principal import Principal
@@ -56,12 +56,25 @@ def require_any(*scopes: str) -> Callable[..., Awaitable[Principal]]:
     return check
 
 
-async def idempotent(request: Request, principal: CurrentPrincipal) -> Idempotency:
+async def idempotent(
+    request: Request,
+    principal: CurrentPrincipal,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            description="A fresh quoted string for each new request, the same one for its retries. Required of API "
+            "keys and tokens, optional on the loopback default.",
+            examples=['"8e03978e-40d5-43e8-bc93-6894a57f9324"'],
+        ),
+    ] = None,
+) -> Idempotency:
     """Open the request's Idempotency-Key (required of machines, optional on loopback).
 
     Declare it after ``require_scopes``: ``idempotency: Annotated[Idempotency, Depends(idempotent)]``, then answer with
     ``return await idempotency.transact(work)`` where ``work(connection)`` gives a ``foundation.idempotency.Answer``.
     """
+    del idempotency_key
     return await open_idempotency(
         request, tenant_id=principal.tenant_id, principal=principal.actor, required=principal.is_machine
     )

@@ -12,7 +12,7 @@ from app.catalog import errors, service
 from app.catalog.days import check_day
 from app.catalog.schemas import Page
 from app.catalog.snapshot import Snapshot
-from app.foundation.conditional import answer_not_modified, strong_etag
+from app.foundation.conditional import answer_not_modified, reads_if_none_match, strong_etag
 from app.foundation.database import Database
 from app.foundation.pagination import PageRequest, page_request
 
@@ -43,6 +43,7 @@ async def asked(
     request: Request,
     response: Response,
     principal: Annotated[object, Depends(require_scopes("catalog:read"))],
+    _: Annotated[None, Depends(reads_if_none_match)],
     catalog_revision: Annotated[
         str | None, Query(max_length=64, description="What the catalog believed: a revision id or number.")
     ] = None,

@@ -11,14 +11,14 @@ from app.catalog.changes import RevisionDiff, diff_snapshots
 from app.catalog.reading import PageAsked
 from app.catalog.repository import RevisionInfo
 from app.catalog.schemas import Page, RevisionView, revision_view
-from app.foundation.conditional import answer_not_modified, strong_etag
+from app.foundation.conditional import TAGGED, answer_not_modified, strong_etag
 from app.foundation.database import Database
 
 router = APIRouter()
 Reader = Annotated[object, Depends(require_scopes("catalog:read"))]
 
 
-@router.get("/v1/catalog/revisions")
+@router.get("/v1/catalog/revisions", dependencies=TAGGED)
 async def list_revisions(
     request: Request, response: Response, page: PageAsked, principal: Reader
 ) -> Page[RevisionView]:

@@ -13,10 +13,12 @@ from app.catalog import service as catalog
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.claims import service
+from app.claims.answer_schemas import ClaimsAnswer, ComparisonsAnswer
 from app.claims.comparison import compare
 from app.claims.schemas import ClaimsRequest, ComparisonRequest
 from app.estimates import service as estimates
 from app.estimates.schemas import EstimateRequest, Terms
+from app.foundation.answers import shows
 from app.foundation.calculation import within_time
 
 router = APIRouter(tags=["claims"])
@@ -26,7 +28,7 @@ router = APIRouter(tags=["claims"])
     "/v1/claims",
     summary="Judge claimed figures",
     response_class=Response,
-    responses={200: {"content": {"application/json": {}}}},
+    responses=shows(ClaimsAnswer),
     response_description="A verdict, the predicted interval, evidence and a condition for every claim, in order",
 )
 async def judge_claims(
@@ -45,7 +47,7 @@ async def judge_claims(
     "/v1/comparisons",
     summary="Compare supplies for one job",
     response_class=Response,
-    responses={200: {"content": {"application/json": {}}}},
+    responses=shows(ComparisonsAnswer),
     response_description="Time, money, energy, campaign, scaling and break-even of every supply, in order",
 )
 async def compare_supplies(

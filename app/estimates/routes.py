@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Body, Depends, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
@@ -13,7 +13,10 @@ from app.catalog import service as catalog
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
 from app.estimates import service, studies
+from app.estimates.answer_schemas import EstimateAnswer, SensitivityAnswer
+from app.estimates.examples import REQUESTS
 from app.estimates.schemas import EstimateRequest, SensitivityRequest
+from app.foundation.answers import shows
 from app.foundation.calculation import within_time
 
 router = APIRouter(tags=["estimates"])
@@ -23,12 +26,12 @@ router = APIRouter(tags=["estimates"])
     "/v1/estimates",
     summary="Estimate training and inference jobs",
     response_class=Response,
-    responses={200: {"content": {"application/json": {}}}},
+    responses=shows(EstimateAnswer),
     response_description="Ranked options of every item, with totals of the recommended ones",
 )
 async def create_estimate(
     request: Request,
-    body: EstimateRequest,
+    body: Annotated[EstimateRequest, Body(openapi_examples=REQUESTS)],
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Compute options for every item, ranked over the catalog. Nothing is persisted."""
@@ -43,12 +46,12 @@ async def create_estimate(
     "/v1/estimates/sensitivity",
     summary="What moves the total of the recommended options",
     response_class=Response,
-    responses={200: {"content": {"application/json": {}}}},
+    responses=shows(SensitivityAnswer),
     response_description="Inputs by the share of the total they move, percentiles, chance of deadline and budget",
 )
 async def create_sensitivity(
     request: Request,
-    body: SensitivityRequest,
+    body: Annotated[SensitivityRequest, Body(openapi_examples=REQUESTS)],
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Vary every uncertain input of the recommended options, one at a time and all at once. Nothing is persisted."""

@@ -20,7 +20,7 @@ from app.events.schemas import (
     WebhookView,
 )
 from app.events.webhook import Webhook
-from app.foundation.conditional import require_if_match
+from app.foundation.conditional import GUARDED, require_if_match
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import PageRequest, page_request
 
@@ -94,7 +94,7 @@ async def show_webhook(request: Request, response: Response, principal: Manager,
     return WebhookView.of(webhook)
 
 
-@router.patch("/{webhook_id}", summary="Change, disable or enable a webhook")
+@router.patch("/{webhook_id}", summary="Change, disable or enable a webhook", dependencies=GUARDED)
 async def change_webhook(
     request: Request, response: Response, principal: Manager, webhook_id: str, body: WebhookChange
 ) -> WebhookView:

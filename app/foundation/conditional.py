@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Header, Request
 from starlette.responses import Response
 
 from app.foundation.canonical import sha256_hex
@@ -11,6 +12,28 @@ from app.foundation.problem_handlers import RenderedAnswer
 from app.foundation.problems import Problem
 
 _ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
+
+
+async def reads_if_match(
+    if_match: Annotated[
+        str | None,
+        Header(alias="If-Match", description="ETag of what was read; 428 without, 412 when it changed meanwhile."),
+    ] = None,
+) -> None:
+    del if_match
+
+
+async def reads_if_none_match(
+    if_none_match: Annotated[
+        str | None, Header(alias="If-None-Match", description="ETag of what the client holds; 304 while it is current.")
+    ] = None,
+) -> None:
+    del if_none_match
+
+
+# On the routes that call the functions below: the API document says which header they read.
+GUARDED = [Depends(reads_if_match)]
+TAGGED = [Depends(reads_if_none_match)]
 
 
 def strong_etag(content: str | bytes) -> str:

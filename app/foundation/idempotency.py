@@ -70,7 +70,7 @@ def parse_key(header: str) -> str:
             "idempotency-key-invalid",
             f"Send Idempotency-Key as one quoted string of 1 to {MAX_KEY_LENGTH} visible ASCII characters, "
             'for example a random UUID: "8e03978e-40d5-43e8-bc93-6894a57f9324".',
-            docs="/docs/idempotency",
+            docs="/docs#idempotency",
         )
     return key
 
@@ -298,7 +298,7 @@ async def open_idempotency(request: Request, *, tenant_id: str, principal: str, 
             "idempotency-key-missing",
             "This operation needs an Idempotency-Key, so that a retry cannot act twice. "
             "Send a fresh random UUID with each new request and the same one with its retries.",
-            docs="/docs/idempotency",
+            docs="/docs#idempotency",
         )
     body = await request.body()
     asked = fingerprint(

@@ -54,6 +54,8 @@ class TraceMiddleware:
                 headers["traceparent"] = new_traceparent(trace_id)
                 for name, value in state.get("response_headers", {}).items():
                     headers.setdefault(name, value)
+                for name, value in state.get("deprecation_headers", ()):
+                    headers.append(name, value)
             await send(message)
 
         try:

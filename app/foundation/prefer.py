@@ -37,6 +37,7 @@ async def preference(
     prefer: Annotated[
         str | None,
         Header(
+            alias="Prefer",
             description="RFC 7240. respond-async: 202 with a job instead of waiting; with wait=N, only after N seconds "
             "without a result.",
             examples=["respond-async, wait=5"],

@@ -1,5 +1,6 @@
 """The one place that turns exceptions into answers: ours, Starlette's own 404/405/413 and FastAPI's 422."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -9,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.foundation.problem_catalogue import CATALOGUE
-from app.foundation.problems import MEDIA_TYPE, FieldError, Problem, pointer, problem_response
+from app.foundation.problems import FieldError, Problem, pointer, problem_response
 
 _SLUG_BY_STATUS = {
     400: "malformed-json",
@@ -28,48 +29,6 @@ MAX_FIELD_ERRORS = 50
 # the field that says which kind of object it is: absent or unknown, it is what has to be corrected
 UNION_TAG_ERRORS = ("union_tag_invalid", "union_tag_not_found")
 
-PROBLEM_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "slug", "title", "status", "detail", "instance", "trace_id"],
-    "properties": {
-        "type": {"type": "string"},
-        "slug": {"type": "string", "enum": sorted(CATALOGUE)},
-        "title": {"type": "string", "description": "In the language asked for: en or zh-CN."},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "instance": {"type": "string"},
-        "trace_id": {"type": ["string", "null"]},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["code", "message"],
-                "properties": {
-                    "pointer": {"type": "string"},
-                    "parameter": {"type": "string"},
-                    "code": {"type": "string"},
-                    "message": {"type": "string"},
-                },
-            },
-        },
-    },
-}
-_CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-# What every operation may answer beside its own: one shape for every refusal (RFC 9457).
-PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    "4XX": {"description": "Refused; see slug", "content": _CONTENT},
-    "5XX": {"description": "Our fault, or too busy", "content": _CONTENT},
-}
-
-
-class DocumentedApi(FastAPI):
-    """An application whose API document holds the shape of problems once."""
-
-    def openapi(self) -> dict[str, Any]:
-        document = super().openapi()
-        document.setdefault("components", {}).setdefault("schemas", {}).setdefault("Problem", PROBLEM_SCHEMA)
-        return document
-
 
 class RenderedAnswer(Exception):
     """Ends a request early with an answer that was made before (an idempotent replay, a 304)."""
@@ -79,8 +38,16 @@ class RenderedAnswer(Exception):
         self.response = response
 
 
-def install_problem_handlers(app: FastAPI, *, problems_url: str) -> None:
-    """Make every error of every path answer with application/problem+json."""
+def install_problem_handlers(
+    app: FastAPI,
+    *,
+    problems_url: str,
+    translated: Mapping[type[Exception], Callable[[Exception], Problem]] | None = None,
+) -> None:
+    """Make every error of every path answer with application/problem+json.
+
+    ``translated`` says what an error of a room that knows no problems (pricing) is to the client.
+    """
 
     def answer(request: Request, problem: Problem) -> Response:
         return problem_response(
@@ -107,6 +74,14 @@ def install_problem_handlers(app: FastAPI, *, problems_url: str) -> None:
         assert isinstance(error, RenderedAnswer)
         return error.response
 
+    def on_translated(translate: Callable[[Exception], Problem]) -> Callable[[Request, Exception], Awaitable[Response]]:
+        async def handle(request: Request, error: Exception) -> Response:
+            return answer(request, translate(error))
+
+        return handle
+
+    for kind, translate in (translated or {}).items():
+        app.add_exception_handler(kind, on_translated(translate))
     app.add_exception_handler(Problem, on_problem)
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(HTTPException, on_http)

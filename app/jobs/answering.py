@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import Request
+from pydantic import BaseModel
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.access.principal import Principal
+from app.foundation.answers import Responses, shows
 from app.foundation.calculation import abandon, begin, timed_out
 from app.foundation.idempotency import RENEW_EVERY_S, Answer, Idempotency
 from app.foundation.identifiers import new_id
@@ -23,6 +25,12 @@ from app.jobs.schemas import JobView
 SHORT_CALCULATION_S = 0.5
 OPEN_HEADERS = {"Retry-After": "1"}
 HINT = "Send the request again with Prefer: respond-async, and follow the job it names."
+
+
+def answers(model: type[BaseModel]) -> Responses:
+    """Say in the API document what a route answers that answers through :func:`answer`."""
+    accepted = {"model": JobView, "description": "Accepted as a job (Prefer: respond-async)"}
+    return {**shows(model, 201), 202: accepted}
 
 
 async def answer(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from app.access.dependencies import idempotent, require_scopes
 from app.access.principal import Principal
 from app.foundation.clock import rfc3339
-from app.foundation.conditional import answer_not_modified
+from app.foundation.conditional import TAGGED, answer_not_modified
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.problems import Problem
 from app.proposals import service
@@ -57,7 +57,12 @@ async def create_proposal(
     return await once.transact(work)
 
 
-@router.get("/proposals/{proposal_id}", summary="Show a proposal", responses={200: {"model": ProposalView}})
+@router.get(
+    "/proposals/{proposal_id}",
+    summary="Show a proposal",
+    responses={200: {"model": ProposalView}},
+    dependencies=TAGGED,
+)
 async def show_proposal(request: Request, principal: Reader, proposal_id: str) -> Response:
     """Say which file it is, of which revision, and what was changed to fit its format."""
     proposal = await read(request, principal, lambda c: service.find_proposal(c, principal.tenant_id, proposal_id))
@@ -65,7 +70,9 @@ async def show_proposal(request: Request, principal: Reader, proposal_id: str) -
     return document(view(proposal), {"ETag": _etag(proposal), "Cache-Control": "private, max-age=31536000, immutable"})
 
 
-@router.get("/proposals/{proposal_id}/content", summary="Download a proposal's file", responses=CONTENT)
+@router.get(
+    "/proposals/{proposal_id}/content", summary="Download a proposal's file", responses=CONTENT, dependencies=TAGGED
+)
 async def download_proposal(request: Request, principal: Reader, proposal_id: str) -> Response:
     """Give the bytes as they were made, with their digest (RFC 9530, and RFC 3230 for older clients)."""
     proposal, content = await read(

@@ -119,11 +119,29 @@ def stale_price(head: RevisionHead, lines: Sequence[Mapping[str, Any]]) -> Probl
 
 
 def incomplete_pricing(head: RevisionHead, unpriced: Sequence[Mapping[str, Any]]) -> Problem:
+    """Refuse a revision with parts that have no price, or for which several prices tie and nothing selects one."""
+    if unpriced and all(line["outcome"] == "ambiguous" for line in unpriced):
+        return Problem(
+            "ambiguous-price",
+            f"For {len(unpriced)} part(s) of revision {head.n} several prices tie, with different amounts. None is "
+            "picked by chance: pin an offer (supply.offers), or have the price corrected, then reprice.",
+            candidates=list(unpriced),
+        )
     return Problem(
         "incomplete-pricing",
         f"Revision {head.n} has {len(unpriced)} part(s) without a price, and a missing price is not zero. "
         "Choose other options or another supply, then submit again.",
         unpriced_lines=list(unpriced),
+    )
+
+
+def tax_undetermined(head: RevisionHead, jurisdiction: str | None) -> Problem:
+    place = f"no dated rule for {jurisdiction} is in the catalog" if jurisdiction else "terms.tax_region is not set"
+    return Problem(
+        "tax-undetermined",
+        f"The approval policy lets no offer out without its tax, and the tax of revision {head.n} is not determined: "
+        f"{place}. Draft a revision with a tax_region that GET /v1/catalog/facts/taxes lists.",
+        jurisdiction=jurisdiction,
     )
 
 

@@ -15,7 +15,14 @@ from app.quotes import repository
 from app.quotes.acting import Acting
 from app.quotes.composing import check_selections, validity_for, with_validity
 from app.quotes.content import open_content
-from app.quotes.errors import bad_field, content_mismatch, incomplete_pricing, stale_price, validity_over
+from app.quotes.errors import (
+    bad_field,
+    content_mismatch,
+    incomplete_pricing,
+    stale_price,
+    tax_undetermined,
+    validity_over,
+)
 from app.quotes.headers import refresh_header
 from app.quotes.lifecycle import ACCEPT, Action, Status
 from app.quotes.moving import Step, begin, finish, move
@@ -56,6 +63,8 @@ def issue(
     content = open_content(step.revision.content_text)
     if not step.head.complete:
         raise incomplete_pricing(step.head, content["completeness"]["unpriced_lines"])
+    if content["totals"]["gross"] is None and current_policy(connection, acting.tenant_id).requires_tax:
+        raise tax_undetermined(step.head, content["spec"]["terms"]["tax_region"])
     changes, text = _with_period(connection, acting, step, content, valid_through, timezone)
     detail: dict[str, Any] = {"number": number}
     stale = stale_lines(content["items"], local_today(step.now, step.head.timezone))

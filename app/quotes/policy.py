@@ -54,12 +54,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalPolicy:
-    """The rules of one tenant, and how long an offer may stand."""
+    """The rules of one tenant, how long an offer may stand, and whether it may go out without its tax determined."""
 
     version: int
     rules: tuple[Rule, ...]
     longest_validity_days: int
     default_validity_days: int
+    requires_tax: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.default_validity_days <= self.longest_validity_days:
@@ -71,6 +72,7 @@ class ApprovalPolicy:
             "rules": [rule.as_document() for rule in self.rules],
             "longest_validity_days": self.longest_validity_days,
             "default_validity_days": self.default_validity_days,
+            "requires_tax": self.requires_tax,
         }
 
 
@@ -198,6 +200,7 @@ def policy_from_document(document: Mapping[str, Any], version: int) -> ApprovalP
         rules=tuple(_rule(row) for row in document["rules"]),
         longest_validity_days=int(document["longest_validity_days"]),
         default_validity_days=int(document["default_validity_days"]),
+        requires_tax=bool(document.get("requires_tax", False)),
     )
 
 

@@ -8,8 +8,10 @@ from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
 from app.access.principal import COSTS, Principal
+from app.foundation.answers import shows
 from app.foundation.pagination import PageRequest, page_body, page_request
 from app.quotes import service
+from app.quotes.answer_schemas import AffectedPage
 from app.quotes.calling import acting_in, document, read
 
 # Each row is a calculation: a page takes seconds, not minutes.
@@ -18,7 +20,6 @@ USUAL_ROWS = 10
 
 router = APIRouter(prefix="/v1/quotes", tags=["quotes"], default_response_class=Response)
 Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
-JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
 Name = Annotated[str | None, Query(max_length=80)]
 
 
@@ -30,7 +31,7 @@ async def _short_page(
     return await page_request(request, limit, cursor)
 
 
-@router.get("/affected", summary="Which open quotes a catalog revision would move", responses=JSON)
+@router.get("/affected", summary="Which open quotes a catalog revision would move", responses=shows(AffectedPage))
 async def affected(
     request: Request,
     principal: Reader,

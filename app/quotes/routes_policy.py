@@ -9,8 +9,10 @@ from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
 from app.access.principal import COSTS, Principal
+from app.foundation.answers import shows
 from app.foundation.calculation import within_time
 from app.quotes import service
+from app.quotes.answer_schemas import ComparisonAnswer, PolicyAnswer
 from app.quotes.calling import acting_in, document, read
 from app.quotes.costs import without_margin_rules
 from app.quotes.schemas import Compare, Policy
@@ -18,10 +20,9 @@ from app.quotes.schemas import Compare, Policy
 router = APIRouter(prefix="/v1", tags=["quotes"], default_response_class=Response)
 Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
 Admin = Annotated[Principal, Depends(require_scopes("admin"))]
-JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
 
 
-@router.post("/compare", summary="Compare revisions across quotes", responses=JSON)
+@router.post("/compare", summary="Compare revisions across quotes", responses=shows(ComparisonAnswer))
 async def compare(request: Request, principal: Reader, body: Compare) -> Response:
     """Set revisions side by side, in the order given; each pair of neighbours gets a drift report."""
     acting = acting_in(request, principal)
@@ -39,13 +40,13 @@ async def compare(request: Request, principal: Reader, body: Compare) -> Respons
     return document(await within_time(request, partial(service.compare_sides, found, with_costs=principal.has(COSTS))))
 
 
-@router.get("/approval-policy", summary="Show the tenant's approval policy", responses=JSON)
+@router.get("/approval-policy", summary="Show the tenant's approval policy", responses=shows(PolicyAnswer))
 async def show_policy(request: Request, principal: Reader) -> Response:
     policy = await read(request, principal, lambda c: service.current_policy(c, principal.tenant_id))
     return _policy_document(policy, principal)
 
 
-@router.put("/approval-policy", summary="Replace the tenant's approval policy", responses=JSON)
+@router.put("/approval-policy", summary="Replace the tenant's approval policy", responses=shows(PolicyAnswer))
 async def replace_policy(request: Request, principal: Admin, body: Policy) -> Response:
     """Add a version; revisions judged by an earlier one keep their verdict."""
     acting = acting_in(request, principal)

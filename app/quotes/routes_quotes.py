@@ -1,22 +1,25 @@
 """``/v1/quotes``: create, list, show, change the header, its trail."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Body, Depends, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.access import audit
 from app.access.dependencies import idempotent, require_scopes
 from app.access.principal import COSTS, Principal
-from app.foundation.conditional import answer_not_modified, require_if_match
+from app.estimates.examples import REQUESTS
+from app.foundation.answers import shows
+from app.foundation.conditional import GUARDED, TAGGED, answer_not_modified, require_if_match
 from app.foundation.dates import InstantText
 from app.foundation.idempotency import Idempotency
 from app.foundation.pagination import PageRequest, page_body, page_request
 from app.foundation.prefer import Preference, preference
-from app.jobs.answering import answer
+from app.jobs.answering import answer, answers
 from app.quotes import service
+from app.quotes.answer_schemas import AuditPage, QuoteAnswer, QuoteHeader, QuotePage
 from app.quotes.asked import NewQuote
 from app.quotes.calling import acting_in, document, read
 from app.quotes.lifecycle import Status
@@ -30,13 +33,13 @@ Auditor = Annotated[Principal, Depends(require_scopes("audit:read"))]
 Once = Annotated[Idempotency, Depends(idempotent)]
 Preferred = Annotated[Preference, Depends(preference)]
 Page = Annotated[PageRequest, Depends(page_request)]
-JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
-CREATED: dict[int | str, dict[str, Any]] = {201: {"content": {"application/json": {}}}}
+NewQuoteBody = Annotated[QuoteCreate, Body(openapi_examples=REQUESTS)]
+MADE = answers(QuoteAnswer)
 
 
-@router.post("", status_code=201, summary="Create a quote with its first draft", responses=CREATED)
+@router.post("", status_code=201, summary="Create a quote with its first draft", responses=MADE)
 async def create_quote(
-    request: Request, principal: Writer, once: Once, preferred: Preferred, body: QuoteCreate
+    request: Request, principal: Writer, once: Once, preferred: Preferred, body: NewQuoteBody
 ) -> Response:
     """Estimate the body and keep the answer as draft revision 1. A body that cannot be answered leaves no row."""
     work = NewQuote(
@@ -48,7 +51,7 @@ async def create_quote(
     return await answer(request, principal, once, preferred, work)
 
 
-@router.get("", summary="List quotes, newest first", responses=JSON)
+@router.get("", summary="List quotes, newest first", responses=shows(QuotePage))
 async def list_quotes(
     request: Request,
     principal: Reader,
@@ -86,7 +89,9 @@ async def list_quotes(
     return document(page_body([quote_view(quote, now) for quote in shown], cursor), linked)
 
 
-@router.get("/{quote_id}", summary="Show a quote with its current revision", responses=JSON)
+@router.get(
+    "/{quote_id}", summary="Show a quote with its current revision", responses=shows(QuoteAnswer), dependencies=TAGGED
+)
 async def show_quote(request: Request, principal: Reader, quote_id: str) -> Response:
     acting = acting_in(request, principal)
     shown = await read(request, principal, lambda c: service.show(c, principal.tenant_id, quote_id, now=acting.now(c)))
@@ -103,7 +108,7 @@ async def show_quote(request: Request, principal: Reader, quote_id: str) -> Resp
     return document(body, {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization"})
 
 
-@router.patch("/{quote_id}", summary="Change header fields", responses=JSON)
+@router.patch("/{quote_id}", summary="Change header fields", responses=shows(QuoteHeader), dependencies=GUARDED)
 async def edit_quote(request: Request, principal: Writer, quote_id: str, body: HeaderPatch) -> Response:
     """Change title, external reference, owner or tags; revisions are not touched. Needs If-Match."""
     acting = acting_in(request, principal)
@@ -123,7 +128,9 @@ async def edit_quote(request: Request, principal: Writer, quote_id: str, body: H
     return document(quote_view(quote, now), {"ETag": quote.etag_at(now)})
 
 
-@router.get("/{quote_id}/audit", summary="Who did what to a quote, as links of the tenant's chain", responses=JSON)
+@router.get(
+    "/{quote_id}/audit", summary="Who did what to a quote, as links of the tenant's chain", responses=shows(AuditPage)
+)
 async def show_audit(request: Request, principal: Auditor, page: Page, quote_id: str) -> Response:
     after = 0 if page.position is None else int(page.position[0])
 

@@ -11,13 +11,22 @@ from starlette.responses import Response
 
 from app.access.dependencies import idempotent, require_scopes
 from app.access.principal import COSTS, Principal
+from app.foundation.answers import shows
 from app.foundation.calculation import within_time
-from app.foundation.conditional import answer_not_modified, require_if_match
+from app.foundation.conditional import GUARDED, TAGGED, answer_not_modified, require_if_match
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import page_body
 from app.foundation.prefer import Preference, preference
-from app.jobs.answering import answer
+from app.jobs.answering import answer, answers
 from app.quotes import service
+from app.quotes.answer_schemas import (
+    ComparisonAnswer,
+    DraftedRevision,
+    ExplanationAnswer,
+    RevisionAnswer,
+    RevisionPage,
+    VerdictAnswer,
+)
 from app.quotes.asked import NewRevision
 from app.quotes.calling import RevisionNumber, acting_in, document, read, revision_answer
 from app.quotes.errors import revision_immutable
@@ -30,8 +39,7 @@ Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
 Writer = Annotated[Principal, Depends(require_scopes("quotes:write"))]
 Once = Annotated[Idempotency, Depends(idempotent)]
 Preferred = Annotated[Preference, Depends(preference)]
-JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
-CREATED: dict[int | str, dict[str, Any]] = {201: {"content": {"application/json": {}}}}
+DRAFTED = answers(DraftedRevision)
 PATCH_BODY = {
     "requestBody": {
         "required": True,
@@ -40,7 +48,7 @@ PATCH_BODY = {
 }
 
 
-@router.get("/revisions", summary="List the revisions of a quote, oldest first", responses=JSON)
+@router.get("/revisions", summary="List the revisions of a quote, oldest first", responses=shows(RevisionPage))
 async def list_revisions(request: Request, principal: Reader, quote_id: str) -> Response:
     acting = acting_in(request, principal)
 
@@ -52,7 +60,7 @@ async def list_revisions(request: Request, principal: Reader, quote_id: str) -> 
     return document(page_body(await read(request, principal, work), None))
 
 
-@router.get("/revisions/{n}", summary="Show a revision in full", responses=JSON)
+@router.get("/revisions/{n}", summary="Show a revision in full", responses=shows(RevisionAnswer), dependencies=TAGGED)
 async def show_revision(request: Request, principal: Reader, quote_id: str, n: RevisionNumber) -> Response:
     """Give the content as it is stored; from issued on the same bytes for ever."""
     acting = acting_in(request, principal)
@@ -71,7 +79,7 @@ async def show_revision(request: Request, principal: Reader, quote_id: str, n: R
     return document(view, headers)
 
 
-@router.post("/revisions", status_code=201, summary="Draft a new revision", responses=CREATED)
+@router.post("/revisions", status_code=201, summary="Draft a new revision", responses=DRAFTED)
 async def create_revision(
     request: Request, principal: Writer, once: Once, preferred: Preferred, quote_id: str, body: RevisionCreate
 ) -> Response:
@@ -79,7 +87,7 @@ async def create_revision(
     return await answer(request, principal, once, preferred, _new_revision(request, principal, quote_id, body))
 
 
-@router.post("/reprice", status_code=201, summary="Draft a new revision at today's prices", responses=CREATED)
+@router.post("/reprice", status_code=201, summary="Draft a new revision at today's prices", responses=DRAFTED)
 async def reprice(
     request: Request,
     principal: Writer,
@@ -112,7 +120,8 @@ def _new_revision(
 @router.patch(
     "/revisions/{n}",
     summary="Change a draft (RFC 7396 merge patch)",
-    responses=JSON,
+    responses=shows(RevisionAnswer),
+    dependencies=GUARDED,
     openapi_extra=PATCH_BODY,
 )
 async def edit_revision(request: Request, principal: Writer, quote_id: str, n: RevisionNumber) -> Response:
@@ -151,7 +160,7 @@ def _edit_of(request: Request) -> int:
     return int(edit) if edit.isdigit() and len(edit) < 10 else 0
 
 
-@router.post("/revisions/{n}/verify", summary="Recompute a revision from its pins", responses=JSON)
+@router.post("/revisions/{n}/verify", summary="Recompute a revision from its pins", responses=shows(VerdictAnswer))
 async def verify(
     request: Request, principal: Reader, quote_id: str, n: RevisionNumber, body: Verify | None = None
 ) -> Response:
@@ -168,7 +177,7 @@ async def verify(
     return document(verdict.as_json())
 
 
-@router.get("/revisions/{n}/explain", summary="Why a revision costs what it costs", responses=JSON)
+@router.get("/revisions/{n}/explain", summary="Why a revision costs what it costs", responses=shows(ExplanationAnswer))
 async def explain(request: Request, principal: Reader, quote_id: str, n: RevisionNumber) -> Response:
     """Waterfall, assumptions, evidence and sensitivity of the selected options, from what is stored."""
     acting = acting_in(request, principal)
@@ -182,7 +191,7 @@ async def explain(request: Request, principal: Reader, quote_id: str, n: Revisio
     return document(found)
 
 
-@router.get("/compare", summary="Compare two revisions of a quote", responses=JSON)
+@router.get("/compare", summary="Compare two revisions of a quote", responses=shows(ComparisonAnswer))
 async def compare(
     request: Request,
     principal: Reader,

@@ -1,6 +1,6 @@
 """Share links: one issued revision, opened without an account until the offer ends or the link is withdrawn."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
@@ -9,9 +9,11 @@ from starlette.responses import Response
 from app.access import share
 from app.access.dependencies import idempotent, require_scopes
 from app.access.principal import Principal
+from app.foundation.answers import shows
 from app.foundation.clock import rfc3339
 from app.foundation.idempotency import Answer, Idempotency
 from app.quotes import service
+from app.quotes.answer_schemas import ShareLinkAnswer
 from app.quotes.calling import RevisionNumber, acting_in
 from app.quotes.errors import not_on_offer, revision_path
 from app.quotes.lifecycle import Status
@@ -20,11 +22,13 @@ from app.quotes.schemas import ShareLinkCreate
 router = APIRouter(prefix="/v1", tags=["share links"], default_response_class=Response)
 Seller = Annotated[Principal, Depends(require_scopes("quotes:issue"))]
 Once = Annotated[Idempotency, Depends(idempotent)]
-CREATED: dict[int | str, dict[str, Any]] = {201: {"content": {"application/json": {}}}}
 
 
 @router.post(
-    "/quotes/{quote_id}/revisions/{n}/share-links", status_code=201, summary="Share an offer", responses=CREATED
+    "/quotes/{quote_id}/revisions/{n}/share-links",
+    status_code=201,
+    summary="Share an offer",
+    responses=shows(ShareLinkAnswer, 201),
 )
 async def create_link(
     request: Request,

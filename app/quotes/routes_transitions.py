@@ -1,7 +1,7 @@
 """``/v1/quotes/{id}/revisions/{n}/{action}``: the steps of a revision through its states."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
@@ -9,9 +9,11 @@ from starlette.responses import Response
 
 from app.access.dependencies import idempotent, require_any
 from app.access.principal import Principal
+from app.foundation.answers import shows
 from app.foundation.idempotency import Answer, Idempotency
 from app.quotes import lifecycle, service
 from app.quotes.acting import Acting
+from app.quotes.answer_schemas import RevisionAnswer
 from app.quotes.calling import RevisionNumber, acting_in, revision_answer
 from app.quotes.schemas import Accept, Approve, Issue, MustHaveReason, WithReason
 
@@ -23,7 +25,7 @@ Buyer = Annotated[Principal, Depends(require_any(lifecycle.ACCEPT))]
 BuyerOrSeller = Annotated[Principal, Depends(require_any(lifecycle.ACCEPT, lifecycle.ISSUE))]
 AuthorOrApprover = Annotated[Principal, Depends(require_any(lifecycle.WRITE, lifecycle.APPROVE))]
 Once = Annotated[Idempotency, Depends(idempotent)]
-JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {}}}}
+MOVED = shows(RevisionAnswer)
 
 Moved = tuple[service.Quote, service.Revision]
 
@@ -40,7 +42,7 @@ async def _step(
     return await once.transact(work)
 
 
-@router.post("/submit", summary="Submit a draft for approval", responses=JSON)
+@router.post("/submit", summary="Submit a draft for approval", responses=MOVED)
 async def submit(
     request: Request, principal: Author, once: Once, quote_id: str, n: RevisionNumber, body: WithReason | None = None
 ) -> Response:
@@ -51,7 +53,7 @@ async def submit(
     )
 
 
-@router.post("/approve", summary="Approve a submitted revision", responses=JSON)
+@router.post("/approve", summary="Approve a submitted revision", responses=MOVED)
 async def approve(
     request: Request, principal: Approver, once: Once, quote_id: str, n: RevisionNumber, body: Approve | None = None
 ) -> Response:
@@ -65,7 +67,7 @@ async def approve(
     )
 
 
-@router.post("/reject", summary="Send a submitted revision back to its author", responses=JSON)
+@router.post("/reject", summary="Send a submitted revision back to its author", responses=MOVED)
 async def reject(
     request: Request, principal: Approver, once: Once, quote_id: str, n: RevisionNumber, body: MustHaveReason
 ) -> Response:
@@ -74,7 +76,7 @@ async def reject(
     )
 
 
-@router.post("/issue", summary="Issue an approved revision to the customer", responses=JSON)
+@router.post("/issue", summary="Issue an approved revision to the customer", responses=MOVED)
 async def issue(
     request: Request, principal: Seller, once: Once, quote_id: str, n: RevisionNumber, body: Issue | None = None
 ) -> Response:
@@ -96,7 +98,7 @@ async def issue(
     )
 
 
-@router.post("/accept", summary="Accept an issued revision", responses=JSON)
+@router.post("/accept", summary="Accept an issued revision", responses=MOVED)
 async def accept(
     request: Request, principal: BuyerOrSeller, once: Once, quote_id: str, n: RevisionNumber, body: Accept
 ) -> Response:
@@ -116,7 +118,7 @@ async def accept(
     return await once.transact(work)
 
 
-@router.post("/decline", summary="Decline an issued revision", responses=JSON)
+@router.post("/decline", summary="Decline an issued revision", responses=MOVED)
 async def decline(
     request: Request, principal: Buyer, once: Once, quote_id: str, n: RevisionNumber, body: WithReason | None = None
 ) -> Response:
@@ -126,7 +128,7 @@ async def decline(
     )
 
 
-@router.post("/withdraw", summary="Take an issued revision back", responses=JSON)
+@router.post("/withdraw", summary="Take an issued revision back", responses=MOVED)
 async def withdraw(
     request: Request, principal: Seller, once: Once, quote_id: str, n: RevisionNumber, body: MustHaveReason
 ) -> Response:
@@ -135,7 +137,7 @@ async def withdraw(
     )
 
 
-@router.post("/cancel", summary="Give up a revision that was not issued", responses=JSON)
+@router.post("/cancel", summary="Give up a revision that was not issued", responses=MOVED)
 async def cancel(
     request: Request,
     principal: AuthorOrApprover,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from app.estimates.fields import Count, Name, Schema, Text
+from app.estimates.fields import Count, Flag, Name, Schema, Text
 from app.estimates.schemas import EstimateRequest
 from app.foundation.dates import DateText
 
@@ -154,3 +154,4 @@ class Policy(Schema):
     rules: Annotated[list[PolicyRule], Field(max_length=50)]
     longest_validity_days: Annotated[Count, Field(ge=1, le=3660)] = 366
     default_validity_days: Annotated[Count, Field(ge=1, le=3660)] = 30
+    requires_tax: Annotated[Flag, Field(description="Refuse to issue an offer whose tax is not determined.")] = False

@@ -179,3 +179,12 @@ def test_the_loopback_default_ends_with_the_first_key(client: TestClient) -> Non
 def test_a_web_page_cannot_rebind_its_name_to_the_loopback_default(client: TestClient) -> None:
     assert client.get("/v1/me", headers={"Host": "attacker.example"}).status_code == 401
     assert client.get("/v1/me", headers={"Host": "127.0.0.1:8000"}).status_code == 200
+
+
+def test_a_key_holder_has_to_say_which_requests_are_retries(guarded: TestClient, clock: ManualClock) -> None:
+    key = bearer(make_key(guarded.app.state.database, "acme", clock.now()))
+    body = {"name": "x", "scopes": ["admin"]}
+    refused = guarded.post("/v1/api-keys", json=body, headers=key)
+    assert (refused.status_code, refused.json()["slug"]) == (400, "idempotency-key-missing")
+    assert refused.json()["docs"] == "/docs#idempotency"
+    assert guarded.post("/v1/api-keys", json=body, headers={**key, "Idempotency-Key": '"once"'}).status_code == 201

@@ -228,7 +228,8 @@ def test_conditional_requests(probe: TestClient) -> None:
     stale = probe.put("/probe/tagged", headers={"If-Match": '"old"'})
     weak = probe.put("/probe/tagged", headers={"If-Match": f"W/{current}"})
     assert (missing.status_code, missing.json()["slug"]) == (428, "precondition-required")
-    assert (stale.status_code, stale.json()["current_etag"]) == (412, current)
+    assert (stale.status_code, stale.json()["slug"]) == (412, "precondition-failed")
+    assert stale.json()["current_etag"] == current
     assert stale.json()["changed_fields"] == ["/title"]
     assert "weak" in weak.json()["detail"]
     assert probe.put("/probe/tagged", headers={"If-Match": f'"x", {current}'}).status_code == 200
