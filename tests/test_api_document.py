@@ -59,13 +59,13 @@ def test_no_answer_is_unexplained(service: str, tmp_path: Path) -> None:
         "run",
         str(ROOT / "docs" / "openapi.json"),
         f"--url={service}",
-        "--phases=coverage,fuzzing",
+        "--phases=examples,coverage,fuzzing",
         "--max-examples=2",
         "--seed=1",
         "--no-shrink",
         "--continue-on-failure",
         f"--exclude-checks={LEFT_OUT}",
-        "--request-timeout=30",
+        "--request-timeout=60",
         "--warnings=off",
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)

@@ -83,7 +83,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/version"): Operation(public=_HEALTH),
     ("GET", "/openapi.json"): Operation(public=_DOCUMENT),
     ("GET", "/docs"): Operation(public=_DOCUMENT),
-    ("GET", "/docs/oauth2-redirect"): Operation(public=_DOCUMENT),
+    ("GET", "/docs.css"): Operation(public=_DOCUMENT),
     ("GET", "/v1/me"): Operation(),
     ("GET", "/v1/usage"): _admin(),
     ("POST", "/v1/api-keys"): _admin(body={"name": "k", "scopes": ["admin"]}),
