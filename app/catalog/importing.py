@@ -201,8 +201,10 @@ def standing_of(connection: Connection, parsed: ParsedImport, provider: str) -> 
     prices = price_rows(
         repository.prices_of_provider(connection, provider), sources_until(connection, max(revisions)), revisions
     )
+    offers = OfferRows(repository.offers_of_provider(connection, provider))
     return Standing(
-        offers=OfferRows(repository.offers_of_provider(connection, provider)),
+        offers=offers,
+        priced_regions=offers.regions(prices),
         prices_of=lambda offer_id: prices.get(offer_id, ()),
         node_shape_ids=frozenset(parsed.base.node_shapes),
         previous_rows=repository.last_row_count(connection, provider, parsed.order.file_format),
@@ -216,7 +218,7 @@ def plan_import(connection: Connection, parsed: ParsedImport, provider: str) -> 
         bands=shipped_bands(),
         fx=parsed.base.fx,
         held=standing.prices_of,
-        regions=shipped_regions(provider) | {o.region for o in standing.offers.values() if standing.prices_of(o.id)},
+        regions=shipped_regions(provider) | standing.priced_regions,
     )
     return plan_provider(provider, parsed.rows[provider], standing, context, complete=parsed.order.complete)
 

@@ -5,7 +5,7 @@ loading took four fifths of its time. A value once made is kept, so all requests
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
@@ -17,7 +17,7 @@ V = TypeVar("V")
 DriverRow = tuple[Any, ...]
 
 # Places of the columns that the indexes need, in the order of ``repository.OFFER_COLUMNS``.
-ID, PROVIDER, SKU, ACCELERATOR_ID = 0, 1, 2, 14
+ID, PROVIDER, SKU, REGION, ACCELERATOR_ID = 0, 1, 2, 4, 14
 
 
 class MadeWhenAsked(Mapping[str, V], Generic[V]):
@@ -61,6 +61,10 @@ class OfferRows(MadeWhenAsked[Offer]):
             self.by_sku[row[PROVIDER], row[SKU]].append(offer_id)
             if row[ACCELERATOR_ID] is not None:
                 self.by_accelerator[row[ACCELERATOR_ID]].append(offer_id)
+
+    def regions(self, priced: Container[str]) -> frozenset[str]:
+        """Regions of the offers that have a price, read off the rows."""
+        return frozenset(row[REGION] for offer_id, row in self._rows.items() if offer_id in priced)
 
 
 def price_rows(

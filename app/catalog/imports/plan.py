@@ -91,6 +91,7 @@ class Standing:
     offers: Mapping[str, Offer]
     prices_of: Callable[[str], tuple[PriceRow, ...]]
     node_shape_ids: frozenset[str] = frozenset()
+    priced_regions: frozenset[str] = frozenset()
     previous_rows: int | None = None
 
 
