@@ -130,7 +130,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A revision as an export states it."""
+    """A revision as an export states it; ``is_over`` tells an offer whose last day has ended."""
 
     number: str
     quote_number: str | None
@@ -140,6 +140,7 @@ class Document:
     content_sha256: str
     status: str
     standing: Standing
+    is_over: bool
     dated: datetime
     valid_from_on: date
     valid_through_on: date

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from app.foundation.problems import FieldError, NotFound, Problem
@@ -89,6 +90,15 @@ def foreign_option(name: str, file_format: str, allowed: Sequence[str]) -> Probl
 def missing_option(name: str, message: str) -> Problem:
     return Problem(
         "validation-failed", message, errors=[FieldError(code="missing", message=message, pointer=f"/{name}")]
+    )
+
+
+def offer_over(quote_id: str, last_day: date, timezone: str) -> Problem:
+    return Problem(
+        "quote-expired",
+        f"The offer stood through {last_day} ({timezone}), and a cart is ordered from as it is. Ask for a new "
+        "revision, or export it as UBL, FOCUS CSV or JSON, which state the period.",
+        requote=f"/v1/quotes/{quote_id}/reprice",
     )
 
 

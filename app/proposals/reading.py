@@ -57,6 +57,7 @@ def read_document(shown: Shown) -> Document:
         content_sha256=head.content_sha256,
         status=str(head.status if head.status is not Status.EXPIRED else Status.ISSUED),
         standing=_STANDING.get(head.status, Standing.VOID),
+        is_over=head.status_at(shown.now) is Status.EXPIRED,
         dated=head.issued_at or head.created_at,
         valid_from_on=date.fromisoformat(content["validity"]["from"]),
         valid_through_on=date.fromisoformat(content["validity"]["through"]),
