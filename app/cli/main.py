@@ -17,6 +17,7 @@ from app.catalog.feeds import FEEDS
 from app.catalog.importing import FORMATS, ImportOrder, ParsedImport, ProviderReport, parse_import
 from app.catalog.imports.staged import FileError
 from app.cli.printing import estimate_table, print_json, table
+from app.cli.proposing import proposal
 from app.cli.quoting import app as quoting
 from app.cli.session import ERROR, Session, fail, open_session, read_body
 from app.estimates import service as estimates
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(no_args_is_help=True, help="The catalog of hardware and prices.")
 app.add_typer(quoting, name="quote")
+app.command()(proposal)
 app.add_typer(catalog_app, name="catalog")
 
 

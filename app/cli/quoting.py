@@ -58,7 +58,7 @@ def create(
 def show(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False) -> None:
     """Show a quote with one revision: the current one unless the number names another."""
     with open_session(tenant) as session:
-        shown = _find(session, ref)
+        shown = find_revision(session, ref)
         view = _view(session, shown.quote, shown.revision, shown.acceptance)
         if as_json:
             print_json(view)
@@ -79,7 +79,7 @@ def issue(
 ) -> None:
     """Submit, approve where this caller may, and issue: number, period, and the end of the offer before it."""
     with open_session(tenant) as session:
-        shown = _find(session, ref, latest=True)
+        shown = find_revision(session, ref, latest=True)
         through = None if valid_through is None else valid_through.date()
 
         def work(connection: Connection) -> tuple[service.Quote, service.Revision]:
@@ -107,7 +107,7 @@ def accept(
 ) -> None:
     """Accept an issued revision."""
     with open_session(tenant) as session:
-        shown = _find(session, ref)
+        shown = find_revision(session, ref)
         terms = service.AcceptanceTerms(
             content_sha256=sha256 or shown.revision.head.content_sha256,
             selections=dict(_pair(text) for text in option or ()),
@@ -123,7 +123,7 @@ def accept(
 def reprice(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False) -> None:
     """Draft a new revision at today's prices, and say why the total moved."""
     with open_session(tenant) as session:
-        shown = _find(session, ref)
+        shown = find_revision(session, ref)
         today = session.clock.now().date()
         plan = session.read(lambda c: service.plan_revision(c, shown.revision, {}, pricing="reprice", today=today))
         assert plan is not None
@@ -149,7 +149,7 @@ def reprice(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False)
 def diff(ref: Ref, before: int, after: int, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False) -> None:
     """Split the change of the total between two revisions into its causes."""
     with open_session(tenant) as session:
-        quote_id = _find(session, ref).quote.id
+        quote_id = find_revision(session, ref).quote.id
         now = session.clock.now()
 
         def work(connection: Connection) -> service.Sides:
@@ -172,7 +172,7 @@ def verify(
 ) -> None:
     """Recompute a revision from its pins; exit code 3 where a byte differs."""
     with open_session(tenant) as session:
-        shown = _find(session, ref)
+        shown = find_revision(session, ref)
         calculator = session.read(lambda c: service.pinned_calculator(c, shown.revision))
         verdict = service.verify(shown.revision, calculator, engine_required=engine)
     if as_json:
@@ -185,7 +185,7 @@ def verify(
         raise typer.Exit(MISMATCH)
 
 
-def _find(session: Session, ref: str, *, latest: bool = False) -> service.Shown:
+def find_revision(session: Session, ref: str, *, latest: bool = False) -> service.Shown:
     """Find what a reference means: an id, a number, or a number with a revision."""
     number, n = (None, None) if ref.startswith("quo_") else split_display_number(ref)
     now = session.clock.now()

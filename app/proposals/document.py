@@ -6,10 +6,11 @@ stored ones; nothing is looked up or computed anew but the sums over the months 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from app.pricing.money import Money
 
@@ -49,7 +50,7 @@ class Line:
     pointer : str
         RFC 6901 pointer to the line in the revision.
     list_unit_price : Money or None
-        None where the list price is the seller's cost: under a mark-up, and on owned hardware.
+        None where it is the seller's cost: under a mark-up, and on owned hardware.
     net : Money
         As stored: of one month where the charge recurs.
     months : Decimal or None
@@ -92,10 +93,13 @@ class Sold:
 
 def as_sold(line: Line) -> Sold:
     """Give the line as quantity and price whose product, rounded once, is its part of the total before discount."""
-    if line.kind == "contingency":
-        return as_lump(line, line.amount + line.included_tax)
-    if line.months is not None:
+    whole = line.amount + line.included_tax
+    if line.months is not None and line.kind != "contingency":
         return Sold(quantity=line.months, unit=MONTH, unit_price=line.net, list_unit_price=None)
+    before_discount = whole if line.discount is None else whole + line.discount
+    # The parts of an owned hour are rounded one by one and shown as one line, which then is no product of its price.
+    if line.kind == "contingency" or line.unit_price.times(line.quantity) != before_discount:
+        return as_lump(line, before_discount)
     return Sold(
         quantity=line.quantity, unit=line.unit, unit_price=line.unit_price, list_unit_price=line.list_unit_price
     )
@@ -159,6 +163,11 @@ class Document:
     gross: Money | None
     rounding_policy: str
     pins: Mapping[str, str | None]
+
+    @property
+    def valid_from_at(self) -> datetime:
+        """Midnight at which the first day begins, in its own zone."""
+        return datetime.combine(self.valid_from_on, time.min, tzinfo=ZoneInfo(self.timezone))
 
     @property
     def lines(self) -> tuple[Line, ...]:

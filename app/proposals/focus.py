@@ -11,9 +11,8 @@ import csv
 import io
 import math
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact
-from zoneinfo import ZoneInfo
 
 from app.foundation.canonical import canonical_bytes
 from app.pricing.money import CONTEXT, ONE, ZERO, plain
@@ -150,8 +149,7 @@ def _of(rows: list[Row], column: str, share: Decimal) -> str:
 
 def _period(document: Document, item: Item, line: Line) -> tuple[datetime, datetime]:
     """Count the charge's period from the first day of validity: its months, or the hours of the job."""
-    zone = ZoneInfo(document.timezone)
-    start = datetime.combine(document.valid_from_on, time.min, tzinfo=zone)
+    start = document.valid_from_at
     if line.months is not None or (item.months is not None and line.charge == "one_off"):
         return start.astimezone(UTC), _plus_months(start, math.ceil(item.months or ONE)).astimezone(UTC)
     hours = math.ceil(item.duration_hours or 1)

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from app.estimates.service import without_costs
 from app.pricing.money import Money, total
 from app.pricing.rounding import allocate
 from app.proposals.document import Document, Item, Line, Standing, Tax
@@ -34,7 +35,8 @@ def read_document(shown: Shown) -> Document:
         The stored lines do not add up to the stored total: nothing is exported that does not.
     """
     head = shown.revision.head
-    content = quotes.open_content(shown.revision.content_text)
+    # The rule of every answer to a customer: no mark-up, nothing it was put on, no parts of an owned hour.
+    content = without_costs(quotes.open_content(shown.revision.content_text))
     accepted = shown.acceptance
     totals = content["totals"] if accepted is None else accepted.totals
     if totals is None:
@@ -117,9 +119,6 @@ def _line(line: Json, pointer: str, position: int | None, item_id: str, months: 
           taxes: Sequence[Tax]) -> Line:  # fmt: skip
     net = _money(line["net"])
     recurs = months if line["charge"] == "recurring" else None
-    evidence = line.get("price_evidence") or {}
-    # Under a mark-up the list price and the price row are the seller's cost; an owned hour's parts always are.
-    is_cost = any(step["step"] == "markup" for step in line["waterfall"]) or evidence.get("rule") == "owned"
     return Line(
         id=line["id"] if position is None else f"{position + 1}-{line['id']}",
         pointer=pointer,
@@ -130,7 +129,7 @@ def _line(line: Json, pointer: str, position: int | None, item_id: str, months: 
         quantity=Decimal(line["quantity"]),
         unit=line["unit"],
         hours_basis=line["hours_basis"],
-        list_unit_price=None if is_cost else _money(line["list_unit_price"]),
+        list_unit_price=_money(line["list_unit_price"]) if "list_unit_price" in line else None,
         unit_price=_money(line["net_unit_price"]),
         discount=_money(line["discount"]) if line["discount"] else None,
         net=net,
@@ -138,7 +137,7 @@ def _line(line: Json, pointer: str, position: int | None, item_id: str, months: 
         amount=net if recurs is None else net.times(recurs),
         included_tax=Money.zero(net.currency),
         tax=next(tax for tax in taxes if tax.category == line["tax_category"]),
-        price_id=None if is_cost else evidence.get("price_id"),
+        price_id=(line.get("price_evidence") or {}).get("price_id"),
     )
 
 

@@ -14,11 +14,13 @@ from app.foundation.conditional import TAGGED, answer_not_modified
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.problems import Problem
 from app.proposals import service
+from app.proposals.routes_tmf import router as tmf
 from app.proposals.schemas import ProposalCreate, ProposalView
 from app.quotes.calling import RevisionNumber, acting_in, document, read
 from app.quotes.service import revision_path
 
-router = APIRouter(prefix="/v1", tags=["proposals"], default_response_class=Response)
+router = APIRouter()
+proposals = APIRouter(prefix="/v1", tags=["proposals"], default_response_class=Response)
 Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
 Once = Annotated[Idempotency, Depends(idempotent)]
 BYTES = {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
@@ -31,7 +33,7 @@ CONTENT: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post(
+@proposals.post(
     "/quotes/{quote_id}/revisions/{n}/proposals",
     status_code=201,
     summary="Make a file from a revision in another system's format",
@@ -57,7 +59,7 @@ async def create_proposal(
     return await once.transact(work)
 
 
-@router.get(
+@proposals.get(
     "/proposals/{proposal_id}",
     summary="Show a proposal",
     responses={200: {"model": ProposalView}},
@@ -70,7 +72,7 @@ async def show_proposal(request: Request, principal: Reader, proposal_id: str) -
     return document(view(proposal), {"ETag": _etag(proposal), "Cache-Control": "private, max-age=31536000, immutable"})
 
 
-@router.get(
+@proposals.get(
     "/proposals/{proposal_id}/content", summary="Download a proposal's file", responses=CONTENT, dependencies=TAGGED
 )
 async def download_proposal(request: Request, principal: Reader, proposal_id: str) -> Response:
@@ -126,3 +128,7 @@ def _path(proposal: service.Proposal) -> str:
 
 def _etag(proposal: service.Proposal) -> str:
     return f'"{proposal.sha256}"'
+
+
+for part in (proposals, tmf):
+    router.include_router(part)

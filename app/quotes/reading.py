@@ -63,6 +63,12 @@ def list_quotes(
     )
 
 
+def page_quotes(connection: Connection, tenant_id: str, *, offset: int, limit: int) -> tuple[Sequence[Quote], int]:
+    """Read headers from a position on, newest first, and how many there are in all."""
+    found = repository.page_quotes(connection, tenant_id, offset=offset, limit=limit)
+    return found, repository.count_quotes(connection, tenant_id)
+
+
 def find_quote(connection: Connection, tenant_id: str, quote_id: str) -> Quote:
     """Read a header or refuse."""
     quote = repository.find_quote(connection, tenant_id, quote_id)

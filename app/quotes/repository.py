@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, or_, select, update
+from sqlalchemy import Connection, Row, and_, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.quotes.lifecycle import Status
@@ -85,6 +85,19 @@ def list_quotes(
         statement = statement.where(quotes.c.id < before_id)
     rows = connection.execute(statement.order_by(quotes.c.id.desc()).limit(limit))
     return [_quote(row) for row in rows]
+
+
+def page_quotes(connection: Connection, tenant_id: str, *, offset: int, limit: int) -> list[Quote]:
+    """Read headers from a position on, newest first, for standards that count pages."""
+    statement = select(quotes).where(quotes.c.tenant_id == tenant_id).order_by(quotes.c.id.desc())
+    return [_quote(row) for row in connection.execute(statement.offset(offset).limit(limit))]
+
+
+def count_quotes(connection: Connection, tenant_id: str) -> int:
+    counted: int = connection.execute(
+        select(func.count()).select_from(quotes).where(quotes.c.tenant_id == tenant_id)
+    ).scalar_one()
+    return counted
 
 
 def insert_revision(connection: Connection, revision: Revision) -> None:

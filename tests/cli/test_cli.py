@@ -105,3 +105,21 @@ def test_catalog_import_is_a_dry_run_unless_told_otherwise(run: Run, tmp_path: P
     refused = run(*arguments)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert run("catalog", "import", "prices.csv", "--format", "nonsense").exit_code == 2
+
+
+def test_a_revision_becomes_a_file(run: Run, tmp_path: Path) -> None:
+    quote_id = run("quote", "create", "train.yaml").stdout.split()[0]
+    refused = run("proposal", quote_id, "--format", "oci", "-o", "cart.html")
+    assert refused.exit_code == 1
+    assert "/status: status: offer" in refused.stderr
+    assert not (tmp_path / "cart.html").exists()
+    run("quote", "issue", quote_id)
+    done = run("proposal", "Q-2026-000001-1", "--format", "ubl", "-o", "q.xml")
+    content = (tmp_path / "q.xml").read_bytes()
+    assert done.stdout.splitlines()[0] == f"q.xml: ubl of revision 1 (offer), {len(content)} bytes"
+    assert b"<cbc:ID>Q-2026-000001-1</cbc:ID>" in content
+    assert run("proposal", "Q-2026-000001-1", "--format", "ubl").stdout.encode() == content
+    cut = run("proposal", "Q-2026-000001-1", "--format", "oci", "-o", "cart.html")
+    assert "was Accelerator time lost to failures and restarts" in cut.stdout
+    listed = run("proposal", "Q-2026-000001-1", "--format", "pdf")
+    assert (listed.exit_code, "ubl, focus-csv, json, cxml, oci" in listed.stderr) == (1, True)

@@ -1,7 +1,7 @@
 """Stored revisions made up with the pricing room's own arithmetic, for what the catalog has no offers or taxes for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -192,6 +192,19 @@ SERVING = RawItem(
     ),
 )  # fmt: skip
 LONG = RawItem(lines=tuple(Raw(quantity=f"{1 + i}.333333333", list_price=f"0.{i + 1:03d}715") for i in range(200)))
+OWNED = RawItem(
+    rule="owned",
+    purchase_model="owned",
+    lines=tuple(
+        Raw(quantity="2514.4064", list_price=price, unit="accelerator_hour", kind="ownership", en=part)
+        for part, price in (
+            ("Staff", "0.314159265358"),
+            ("Cost of capital", "0.271828182845"),
+            ("Colocation", "0.161803"),
+        )
+    ),
+)
+OWNED_BY_THE_MONTH = replace(OWNED, months="6", lines=tuple(replace(raw, charge="recurring") for raw in OWNED.lines))
 # Whole yen and thousandths of a dinar: as in the table of currencies.
 CURRENCIES = ("USD", "CNY", "JPY", "KWD")
 
@@ -213,7 +226,8 @@ def variants() -> dict[str, Shown]:
         "all of it": shown(both, discount="0.07", markup="0.15", contingency="0.125", inclusive=True, currency="CNY"),
         "included tax per line": shown((LONG,), policy="line_half_up/tax_per_line", inclusive=True),
         "draft": shown(both, status=Status.DRAFT),
-        "owned": shown((RawItem(lines=TRAINING.lines, rule="owned"),)),
+        "owned": shown((OWNED,), markup="0.15", contingency="0.1"),
+        "owned by the month": shown((OWNED_BY_THE_MONTH,)),
     }
     return found
 

@@ -89,6 +89,19 @@ def test_no_format_holds_cost_or_markup(name: str) -> None:
         assert "waterfall" not in text
 
 
+@pytest.mark.parametrize("name", ["owned", "owned by the month"])
+def test_no_format_tells_what_an_owned_hour_is_made_of(name: str) -> None:
+    found = VARIANTS[name]
+    lines = open_content(found.revision.content_text)["items"][0]["options"][0]["cost"]["lines"]
+    parts = [line for line in lines if line["kind"] == "ownership"]
+    assert len(parts) == 3
+    for name_of_format, text in written(read_document(found)).items():
+        for part in parts:
+            assert part["description"]["en"] not in text
+            assert part["net"]["amount"] not in text, name_of_format
+            assert part["net_unit_price"]["amount"].replace(".", "").lstrip("0") not in text.replace(".", "")
+
+
 def test_files_are_the_same_bytes_every_time() -> None:
     for name, found in VARIANTS.items():
         assert written(read_document(found)) == written(read_document(found)), name

@@ -227,3 +227,29 @@ def test_lines_still_add_up_to_the_total(planted: Planted) -> None:
         nets = sum(Decimal(line["net"]["amount"]) for line in option["cost"]["lines"])
         assert nets == Decimal(option["cost"]["totals"]["net"]["amount"])
     assert [line["kind"] for line in owned[0]["cost"]["lines"]] == ["ownership"]
+
+
+@pytest.fixture(scope="module")
+def owned_offer(planted: Planted) -> str:
+    """An issued quote whose second item is sold on owned hardware."""
+    stale = {"rules": [{"measure": "stale_lines", "above": "0"}]}
+    expect(200, send(planted.client, "PUT", "/v1/approval-policy", planted.seller, stale))
+    drafted = expect(201, send(planted.client, "POST", "/v1/quotes", planted.seller, planted.body))
+    options = drafted["current_revision"]["items"][1]["options"]
+    owned = next(option["id"] for option in options if option["offer"]["purchase_model"] == "owned")
+    body = {**planted.body, "selections": {"owned": owned}}
+    quote_id: str = expect(201, send(planted.client, "POST", "/v1/quotes", planted.seller, body))["id"]
+    issue(planted.client, planted.party, quote_id)
+    return quote_id
+
+
+@pytest.mark.parametrize("file_format", ["ubl", "focus-csv", "json", "cxml", "oci"])
+def test_no_proposal_tells_a_cost_whoever_makes_it(planted: Planted, owned_offer: str, file_format: str) -> None:
+    """The seller's own proposal goes to the customer, so it holds what the customer may see."""
+    body = {"format": file_format, **({"buyer_cookie": "c"} if file_format == "cxml" else {})}
+    for who in (planted.seller, planted.reader):
+        made = expect(201, send(planted.client, "POST", f"/v1/quotes/{owned_offer}/revisions/1/proposals", who, body))
+        content = planted.client.get(made["links"]["content"], headers=who).text
+        assert "Owned hardware, everything included" in content
+        assert planted.leaks(content) == []
+    assert planted.leaks(planted.client.get("/tmf-api/quoteManagement/v4/quote", headers=planted.seller).text) == []

@@ -30,7 +30,8 @@ def test_matrix_is_complete(tmp_path) -> None:
 
 
 TENANT_NAMES = {
-    "key_id", "webhook_id", "delivery_id", "book_id", "quote_id", "draft_id", "revision_id", "link_id"
+    "key_id", "webhook_id", "delivery_id", "book_id", "quote_id", "draft_id", "revision_id", "link_id",
+    "proposal_id",
 }  # fmt: skip
 WITH_IDS = [key for key, operation in OPERATIONS.items() if mentions(key, operation, TENANT_NAMES)]
 

@@ -119,6 +119,8 @@ def _furnish(client: TestClient, party: Party) -> None:
     ids["sha256"] = offer["content_sha256"]
     link = expect(201, send(client, "POST", f"{path}/share-links", who, {}))
     ids["link_id"], ids["share_token"] = link["id"], link["token"]
+    proposal = expect(201, send(client, "POST", f"{path}/proposals", who, {"format": "json"}))
+    ids["proposal_id"] = proposal["id"]
     sold = expect(201, send(client, "POST", "/v1/quotes", who, job()))["id"]
     sha256 = issue(client, party, sold)["content_sha256"]
     expect(200, send(client, "POST", f"/v1/quotes/{sold}/revisions/1/accept", who, {"content_sha256": sha256}))
