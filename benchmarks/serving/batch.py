@@ -100,7 +100,7 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
         room = float(admitted_sequences(o, memory, admitted, engine.frees_windows)[0, 0])
         copies = max(case.accelerators / float(case.plan[0] * case.plan[1] * case.plan[3]), 1.0)
         asked_for = min(case.concurrency or OFFLINE_REQUESTS, case.test_requests or OFFLINE_REQUESTS)
-        want = asked_for / copies if case.concurrency else OFFLINE_REQUESTS
+        want = asked_for / copies if asked_for < OFFLINE_REQUESTS else OFFLINE_REQUESTS
         cap = engine.max_sequences * case.plan[3] if case.regime == "offline" and not case.concurrency else np.inf
         running.append(max(min(room, want, cap), 1.0))
         asked.append(want)
@@ -114,8 +114,9 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
     chunk = [float(calibration.engine(c.stack).chunk_tokens) * c.plan[3] for c in cases]  # type: ignore[index]
     requests = Requests(
         prompt=column([c.prompt or 1.0 for c in cases]), cached=np.zeros((n, 1)),
-        output=column([c.output for c in cases]), chunk=column(chunk), draft=np.zeros((n, 1)),
-        accepted=np.ones((n, 1)), together=column([calibration.burst(c.fixed_lengths) for c in cases]),
+        output=column([c.output for c in cases]), chunk=column(chunk), draft=column([float(c.draft) for c in cases]),
+        accepted=column([c.accepted for c in cases]),
+        together=column([calibration.burst(c.fixed_lengths) for c in cases]),
         apart=column([float(c.year < calibration.engine(c.stack).mixes_prefill_since) for c in cases]),
     )  # fmt: skip
     return Batch(
@@ -143,4 +144,5 @@ def predict(b: Batch, frontend_s: Floats) -> Predicted:
         return Predicted(output_tokens_per_s=out[:, 0], tpot_s=nothing, ttft_s=nothing)
     queue = np.maximum(b.asked - b.running, 0.0) / rate
     ttft = frontend_s + 0.5 * steady.decode_s + steady.first_token_s + queue
-    return Predicted(output_tokens_per_s=out[:, 0], tpot_s=steady.iteration_s[:, 0], ttft_s=ttft[:, 0])
+    tpot = steady.iteration_s / b.requests.accepted
+    return Predicted(output_tokens_per_s=out[:, 0], tpot_s=tpot[:, 0], ttft_s=ttft[:, 0])

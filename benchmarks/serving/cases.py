@@ -8,6 +8,7 @@ from typing import Any
 
 from app.engine.hardware import Accelerator
 from app.engine.serving.operators import Precisions, checkpoint_precisions
+from app.engine.serving.speculation import accepted_tokens
 from app.engine.transformer import MoeMlp, Transformer
 from benchmarks.serving.stacks import released_year, stack_of
 
@@ -56,6 +57,8 @@ class Case:
     test_requests: float | None = None
     workers: tuple[int, int] | None = None
     tail: float = 0.0
+    draft: int = 0
+    accepted: float = 1.0
 
     @property
     def pair(self) -> str:
@@ -160,6 +163,28 @@ def workers_of(text: str, gpus: int, size: int) -> tuple[int, int]:
     return half, half
 
 
+# a draft token is taken this often where a row says no more than that it speculates: 85 to 90 % of DeepSeek-V3's second
+# tokens (DeepSeek-AI 2024, section 5.4.3), and three draft tokens, as in SGLang's recipes for it
+ACCEPTANCE, DRAFT_TOKENS = 0.85, 3
+_SPECULATES = re.compile(r"eagle|\bmtp\b|speculat|accept(?:ance|ed)?[- ]length")
+_OPEN = re.compile(
+    r"\b(?:no|not|none|without|absent|unknown|unstated|off|disabled|capable|may|possibly|whether|flag)\b"
+)
+
+
+def speculation_of(text: str) -> tuple[int, float]:
+    """Draft tokens a step and tokens it advances, (0, 1) where the row does not say that it speculates."""
+    clauses = re.split(r"[;,]\s|\.\s", text)
+    if not any(_SPECULATES.search(c) and not _OPEN.search(c) for c in clauses):
+        return 0, 1.0
+    drafts = re.search(r"(?:draft|speculative)[-_ ]tokens?[=: ]+(\d+)|\bmtp[-=]?(\d)\b", text)
+    length = re.search(r"accept(?:ance|ed)?[- ]length\D{0,12}(\d+(?:\.\d+)?)", text)
+    draft = int(drafts[1] or drafts[2]) if drafts else DRAFT_TOKENS
+    if length is None:
+        return draft, accepted_tokens(draft, ACCEPTANCE)
+    return max(draft, math.ceil(float(length[1])) - 1), float(length[1])
+
+
 def case_of(
     row: Mapping[str, Any], accelerators: Mapping[str, Accelerator], models: Mapping[str, Transformer],
     names: Mapping[str, str],
@@ -196,7 +221,8 @@ def case_of(
     gpus = int(row["gpus"])
     measured = _measured(row["measured"], gpus, isl, float(osl))
     plan, split = plan_of(row), regime_of(row) == "disaggregated"
-    sent = re.search(r"(\d+) (?:requests|prompts)\b", text)
+    sent = re.search(r"(\d+) (?:requests|prompts)\b(?! ?/| per\b)|num[_ -]prompts?[=: ]+(\d+)", text)
+    draft, accepted = speculation_of(text)
     limits = re.search(r"ttft (\d+) ms.*?tpot (\d+) ms", text)
     return Case(
         id=row["id"], source=title, accelerator=accelerator, transformer=transformer, model=key,
@@ -205,7 +231,8 @@ def case_of(
         prompt=None if isl is None else max(float(isl) * scale, 1.0), output=max(float(osl) * scale, 1.0),
         concurrency=None if concurrency is None else float(concurrency), fixed_lengths=not (spread or served),
         mixture=mixture, mlperf=mlperf, measured=measured,
-        test_requests=float(sent[1]) if sent else None, tail=LONGEST_TAIL if served else SHORT_TAIL if spread else 0.0,
+        test_requests=float(sent[1] or sent[2]) if sent else None, draft=draft, accepted=accepted,
+        tail=LONGEST_TAIL if served else SHORT_TAIL if spread else 0.0,
         workers=workers_of(text, gpus, math.prod(plan[i] for i in (0, 1, 3))) if plan and split else None,
         limits=(float(limits[1]) * 1e-3, float(limits[2]) * 1e-3) if limits else None,
     )  # fmt: skip

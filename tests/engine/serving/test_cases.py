@@ -5,10 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from benchmarks.serving.batch import assemble, predict
+from benchmarks.serving.cases import speculation_of
 from benchmarks.serving.read import read_cases
 from benchmarks.serving.stacks import released_year, stack_of
+from tests.engine.serving.test_search import CALIBRATION
 
 ROWS = Path(__file__).parents[3] / "benchmarks" / "data" / "inference_calibration.jsonl"
 
@@ -71,3 +75,36 @@ def test_missing_precision_is_the_best_of_the_chip() -> None:
     assert case.precisions.weights == "nvfp4"
     (case,), _ = read_cases([row("inferencex-via-aic", precision=None, gpu="A100-SXM-80GB")])
     assert case.precisions.weights == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("text", "draft", "accepted"),
+    [
+        ("no speculative flag in the nearest launch command", 0, 1.0),
+        ("speculative-decoding flag absent from the sample", 0, 1.0),
+        ("max throughput; attention dp; no mtp", 0, 1.0),
+        ("eagle speculative decoding; accept length 3.27", 3, 3.27),
+        ("launched with eagle, draft tokens 4", 4, 1 + 0.85 + 0.85**2 + 0.85**3 + 0.85**4),
+        ("mtp-1 enabled", 1, 1.85),
+    ],
+)
+def test_speculation_is_read_where_a_row_states_it(text: str, draft: int, accepted: float) -> None:
+    assert speculation_of(text) == (draft, pytest.approx(accepted))
+
+
+def test_an_offline_test_runs_no_more_than_it_sends() -> None:
+    offline = next(json.loads(line) for line in ROWS.read_text("utf-8").splitlines() if '"offline"' in line)
+    few, many = ({**offline, "notes": f"{n} requests at once", "concurrency": None, "batch": None} for n in (8, 80000))
+    (small, large), _ = read_cases([few, many])
+    (none,), _ = read_cases([{**few, "notes": "10 requests/s"}])
+    assert (small.test_requests, none.test_requests) == (8.0, None)
+    assert assemble([small], CALIBRATION).running[0, 0] == 8.0
+    assert assemble([large], CALIBRATION).running[0, 0] > 8.0
+
+
+def test_speculation_shortens_the_time_a_token_takes() -> None:
+    plain = row("sgl-cookbook")
+    spoken = {**plain, "notes": f"{plain['notes']}; eagle; accept length 3.0"}
+    cases, _ = read_cases([plain, spoken])
+    tpot = predict(assemble(cases, CALIBRATION), np.full((2, 1), 0.01)).tpot_s
+    assert tpot[0] / 3.0 < tpot[1] < tpot[0]
