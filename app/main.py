@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI
+from fastapi.routing import APIRoute
 
 from app import __version__
 from app.access.authentication import Authenticator
@@ -58,6 +59,12 @@ def money_problem(error: Exception) -> Problem:
     return Problem(slug, f"{error}. State amounts in one currency, or in ones with a rate on that day.")
 
 
+def operation_id(route: APIRoute) -> str:
+    """Name an operation as generated clients call it: what it belongs to, and what it does."""
+    about = str(route.tags[0]).lower().replace(" ", "_")
+    return f"{about}_{route.name}"
+
+
 async def catalog_check(database: Database) -> str | None:
     """Without a published catalog there is nothing to quote from."""
     try:
@@ -105,6 +112,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         dependencies=[Depends(refuse_unknown_parameters), Depends(refuse_unacceptable)],
         redirect_slashes=False,
         docs_url=None,
+        generate_unique_id_function=operation_id,
         redoc_url=None,
     )
     application.state.settings = settings

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-START_S = 60
+START_S = 240
 # Left out, with the reason:
 # positive_data_acceptance - a body that fits the schema may still name an accelerator that is not in the catalog, a
 # cursor nobody gave out, a job that fits no machine. These get 400 or 422 with a pointer, which the document says.
