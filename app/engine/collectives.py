@@ -117,7 +117,8 @@ def all_to_all_time(
     1. Thakur et al. 2005; DeepSeek-AI, DeepEP (dispatch and combine over NVLink and RDMA).
     """
     domains = group / inside
-    sent = np.where(copies > 0.0, domains * -np.expm1(copies * np.log1p(-1.0 / np.maximum(domains, 1.0 + 1e-9))), 1.0)
+    # a single domain is told from several in single precision too
+    sent = np.where(copies > 0.0, domains * -np.expm1(copies * np.log1p(-1.0 / np.maximum(domains, 1.0 + 1e-6))), 1.0)
     crossing = np.where((copies > 0.0) & (domains > 1.0), sent / np.maximum(copies, 1.0), 1.0)
     spread = np.where(copies > 0.0, inside, group)
     inner = rank_bytes * (inside - 1.0) / (spread * scale_up_bytes_per_s) + (group > 1.0) * scale_up_latency_s

@@ -6,7 +6,7 @@ and the whole share, and says so in its evidence class.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import exp
 
 import numpy as np
@@ -145,6 +145,8 @@ class TrainingCalibration:
     residuals: Mapping[str, tuple[float, float, float]]
     seen: frozenset[str]
     fitted_on: str
+    # what settings came to, so that a catalog of machines asks for each once
+    known: dict[Setting, Coefficients] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, object]) -> "TrainingCalibration":
@@ -198,11 +200,13 @@ class TrainingCalibration:
         ----------
         1. Catalog: ``training.json``.
         """
+        if found := self.known.get(setting):
+            return found
         curve = self.curve(setting.generation, setting.curve_format)
         head = self.curve(setting.generation, "bf16")
         plain = replace(setting, precision="16bit")
         values = {quantity: self.value(quantity, setting) for quantity in BASES}
-        return Coefficients(
+        found = Coefficients(
             **values,
             curve_max_share=curve.max_share,
             curve_half_m=curve.half_m,
@@ -212,6 +216,8 @@ class TrainingCalibration:
             fused_attention=float(setting.fused_attention),
             node_dispatch=float(setting.node_dispatch),
         )
+        self.known[setting] = found
+        return found
 
     def evidence_class(self, setting: Setting, accelerator_id: str) -> str:
         """How close the nearest calibration rows are.

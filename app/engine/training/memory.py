@@ -70,10 +70,15 @@ class MemoryArrays:
     available: Array
 
     @property
+    def asked(self) -> Array:
+        """All parts but the reserve: the same on every machine [byte]."""
+        parts = self.weights + self.gradients + self.optimizer + self.activations
+        return parts + self.logits + self.buffers
+
+    @property
     def used(self) -> Array:
         """Sum of all parts [byte]."""
-        parts = self.weights + self.gradients + self.optimizer + self.activations
-        return parts + self.logits + self.buffers + self.reserve
+        return self.asked + self.reserve
 
     @property
     def headroom(self) -> Array:

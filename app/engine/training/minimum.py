@@ -7,9 +7,10 @@ import numpy as np
 from app.engine.hardware import Cluster
 from app.engine.outcome import Infeasible
 from app.engine.training.calibration import TrainingCalibration
-from app.engine.training.problem import memory_arrays, problem_of, with_recompute
+from app.engine.training.problem import memory_arrays, problem_of
+from app.engine.training.recompute import recomputation_of
 from app.engine.training.refusal import no_legal_plan, out_of_memory
-from app.engine.training.space import plans_of, shardings_of
+from app.engine.training.space import space_of
 from app.engine.workload import TrainingPlan, TrainingPlanRequest, TrainingWorkload
 
 
@@ -62,10 +63,11 @@ def smallest_split(
     problem = problem_of(workload, cluster, asked, calibration)
     if isinstance(problem, Infeasible):
         return problem
-    plans, _ = plans_of(problem.limits, asked, shardings_of(problem.limits, asked))
-    if not len(plans):
+    space = space_of(problem.limits, asked)
+    if not len(space.plans):
         return no_legal_plan(problem.limits, asked)
-    plans, fits = with_recompute(problem, plans)
+    need = recomputation_of([problem], space.plans)
+    plans, fits = replace(space.plans, recompute=need.level[0]), need.fits[0]
     if not fits.any():
         return out_of_memory(plans, memory_arrays(problem, plans), cluster)
     kept = plans.take(fits)

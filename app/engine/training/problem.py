@@ -1,9 +1,9 @@
 """One workload on one cluster, reduced to numbers, and what those numbers say of any plan: seconds and bytes."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.engine.hardware import Cluster
 from app.engine.outcome import Infeasible
@@ -13,10 +13,10 @@ from app.engine.training.hardware_arrays import Hardware, hardware_of
 from app.engine.training.job import formats_of, job_of
 from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.memory import Formats, MemoryArrays, memory_of
-from app.engine.training.plans import RECOMPUTES, PlanArrays
+from app.engine.training.plans import PlanArrays
 from app.engine.training.refusal import no_peak
 from app.engine.training.setting import Setting, setting_of
-from app.engine.training.space import Limits
+from app.engine.training.space import WIDE_TENSOR_DEGREES, Limits
 from app.engine.training.step import Job, StepTimes, step_times
 from app.engine.transformer import LatentAttention, SoftmaxAttention
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
@@ -64,41 +64,88 @@ def problem_of(
     ----------
     1. Narayanan et al. 2021.
     """
-    hardware = hardware_of(cluster, workload.precision)
-    if hardware is None:
-        return no_peak(workload, cluster)
+    return problems_of(workload, [cluster], request, calibration)[0]
+
+
+def problems_of(
+    workload: TrainingWorkload,
+    clusters: Sequence[Cluster],
+    request: TrainingPlanRequest,
+    calibration: TrainingCalibration,
+) -> list[Problem | Infeasible]:
+    """Reduce a workload on several clusters to numbers; what depends on the workload alone is reduced once.
+
+    Parameters
+    ----------
+    workload : TrainingWorkload
+    clusters : sequence of Cluster
+    request : TrainingPlanRequest
+    calibration : TrainingCalibration
+
+    Returns
+    -------
+    list of Problem or Infeasible
+
+    References
+    ----------
+    1. Narayanan et al. 2021.
+    """
     architecture = architecture_of(workload.transformer, workload.mtp_layers)
-    setting = setting_of(workload, cluster.accelerator)
+    columns, job = column(architecture), job_of(workload)
     mixers = [group.mixer for group in workload.transformer.groups]
     heads = [m.heads for m in mixers if isinstance(m, SoftmaxAttention | LatentAttention)] or [0]
+    pairs = [m.kv_heads for m in mixers if isinstance(m, SoftmaxAttention)] or [0]
     experts = [int(s) for s, e in zip(architecture.stored, architecture.expert, strict=True) if e > 0.0] or [0]
-    job = job_of(workload)
-    limits = Limits(
-        accelerators=cluster.accelerators,
+    divisors = (int(np.gcd.reduce(heads)), int(np.gcd.reduce(pairs)), experts[0])
+    formats: dict[str, Formats] = {}
+    problems: list[Problem | Infeasible] = []
+    for cluster in clusters:
+        hardware = hardware_of(cluster, workload.precision)
+        if hardware is None:
+            problems.append(no_peak(workload, cluster))
+            continue
+        setting = setting_of(workload, cluster.accelerator)
+        if setting.family not in formats:
+            formats[setting.family] = formats_of(workload, architecture, setting.family)
+        problems.append(
+            Problem(
+                workload=workload,
+                cluster=cluster,
+                request=request,
+                architecture=columns,
+                hardware=hardware,
+                job=job,
+                formats=formats[setting.family],
+                setting=setting,
+                coefficients=calibration.coefficients(setting),
+                limits=_limits(workload, architecture, divisors, hardware, setting),
+                calibration=calibration,
+            )
+        )
+    return problems
+
+
+def _limits(
+    workload: TrainingWorkload,
+    architecture: Architecture,
+    divisors: tuple[int, int, int],
+    hardware: Hardware,
+    setting: Setting,
+) -> Limits:
+    heads, key_value_heads, experts = divisors
+    return Limits(
+        accelerators=int(hardware.accelerators),
         depth=int(architecture.depth),
-        heads=int(np.gcd.reduce(heads)),
-        experts=experts[0],
+        heads=heads,
+        experts=experts,
         global_batch=workload.global_batch_sequences,
         sequence=workload.sequence_length,
-        domain=int(hardware.domain),
+        key_value_heads=key_value_heads,
+        widest_tensor=next((t for t in reversed(WIDE_TENSOR_DEGREES) if t <= hardware.domain), 0),
         sequence_parallel=setting.sequence_parallel,
         context_parallel=setting.context_parallel,
-        adapters=job.weight_gradients == 0.0,
         interleaved=setting.family not in ("deepspeed", "neuron"),
         pipelined=setting.family not in ("xla", "xla_gpu"),
-    )
-    return Problem(
-        workload=workload,
-        cluster=cluster,
-        request=request,
-        architecture=column(architecture),
-        hardware=hardware,
-        job=job,
-        formats=formats_of(workload, architecture, setting.family),
-        setting=setting,
-        coefficients=calibration.coefficients(setting),
-        limits=limits,
-        calibration=calibration,
     )
 
 
@@ -145,35 +192,3 @@ def memory_arrays(problem: Problem, plans: PlanArrays) -> MemoryArrays:
     pr = problem
     fused = pr.coefficients.fused_attention
     return memory_of(pr.architecture, plans, pr.job.sequence, pr.job.global_batch, pr.hardware, pr.formats, fused)
-
-
-def with_recompute(problem: Problem, plans: PlanArrays) -> tuple[PlanArrays, NDArray[np.bool_]]:
-    """The least recomputation that lets each plan fit, and whether it fits at all.
-
-    Parameters
-    ----------
-    problem : Problem
-    plans : PlanArrays, shape (plans,)
-
-    Returns
-    -------
-    (PlanArrays, array of bool)
-
-    References
-    ----------
-    1. Korthikanti et al. 2022, section 5: selective before full; as few layers in full as needed.
-    """
-    pinned = problem.request.recompute
-    if pinned:
-        fixed = replace(plans, recompute=np.full_like(plans.tensor, RECOMPUTES.index(pinned)))
-        return fixed, memory_arrays(problem, fixed).headroom >= 0.0
-    room = [
-        memory_arrays(problem, replace(plans, recompute=np.full_like(plans.tensor, level))).headroom
-        for level in (0.0, 1.0, 2.0)
-    ]
-    # between selective and full, as many layers as are needed: activations shrink in proportion
-    # and a billionth more, so that rounding leaves no plan a byte short
-    share = np.clip(-room[1] / np.maximum(room[2] - room[1], 1.0) * (1.0 + 1.0e-9), 0.0, 1.0)
-    chosen = np.where(room[0] >= 0.0, 0.0, np.where(room[1] >= 0.0, 1.0, 1.0 + share))
-    fitting = np.maximum(np.maximum(room[0], room[1]), room[2]) >= 0.0
-    return replace(plans, recompute=np.where(fitting, chosen, 2.0)), fitting

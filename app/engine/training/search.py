@@ -3,17 +3,18 @@
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.engine.hardware import Cluster
 from app.engine.outcome import Infeasible, TrainingResult
+from app.engine.training.bounded import Fastest, fastest_of
 from app.engine.training.calibration import TrainingCalibration
 from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.plans import PlanArrays
-from app.engine.training.problem import Problem, memory_arrays, problem_of, times_of, with_recompute
+from app.engine.training.problem import Problem, memory_arrays, problem_of, times_of
+from app.engine.training.recompute import recomputation_of
 from app.engine.training.refusal import contradiction, no_legal_plan, out_of_memory
 from app.engine.training.result import result_of
-from app.engine.training.space import Columns, plans_of, shardings_of
+from app.engine.training.space import sharding_plans, space_of
 from app.engine.training.step import StepTimes
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
 
@@ -38,7 +39,7 @@ class Ranking:
 
 
 def rank_plans(problem: Problem) -> Ranking | Infeasible:
-    """All legal plans that fit, timed.
+    """All legal plans that fit, timed: the search without its bounds.
 
     Parameters
     ----------
@@ -52,60 +53,30 @@ def rank_plans(problem: Problem) -> Ranking | Infeasible:
     ----------
     1. Isaev et al. 2023; Zheng et al. 2022 (Alpa) for the two-level space.
     """
-    if refused := contradiction(problem.limits, problem.request):
+    limits, request = problem.limits, problem.request
+    if refused := contradiction(limits, request):
         return refused
     ranking = _rank(problem)
-    if problem.limits.pipelined or isinstance(ranking, Ranking):
+    if limits.pipelined or isinstance(ranking, Ranking):
         return ranking
-    return _rank(replace(problem, limits=replace(problem.limits, pipelined=True)))
+    return _rank(replace(problem, limits=replace(limits, pipelined=True)))
 
 
 def _rank(problem: Problem) -> Ranking | Infeasible:
-    columns = shardings_of(problem.limits, problem.request)
-    plans, parent = plans_of(problem.limits, problem.request, columns)
-    if not len(plans):
+    space = space_of(problem.limits, problem.request)
+    if not len(space.plans):
         return no_legal_plan(problem.limits, problem.request)
-    plans, fits = with_recompute(problem, plans)
+    need = recomputation_of([problem], space.plans)
+    plans, fits = replace(space.plans, recompute=need.level[0]), need.fits[0]
     if not fits.any():
-        memory = memory_arrays(problem, plans)
-        return out_of_memory(plans, memory, problem.cluster)
+        return out_of_memory(plans, memory_arrays(problem, plans), problem.cluster)
     kept = plans.take(fits)
-    used, inverse = np.unique(parent[fits], return_inverse=True)
-    shards = sharding_plans(columns, used, float(kept.sequence_parallel.max()))
+    used, place = np.unique(space.parent[fits], return_inverse=True)
+    shards = sharding_plans(space.shardings, used, float(kept.sequence_parallel.max()))
     pr = problem
     unique = layer_times(pr.architecture, shards, pr.job.sequence, pr.job.document, pr.hardware, pr.coefficients)
-    gathered = LayerTimes(**{f.name: np.asarray(getattr(unique, f.name))[inverse] for f in fields(LayerTimes)})
+    gathered = LayerTimes(**{f.name: np.asarray(getattr(unique, f.name))[place] for f in fields(LayerTimes)})
     return Ranking(plans=kept, times=times_of(problem, kept, gathered), considered=len(plans))
-
-
-def sharding_plans(columns: Columns, index: NDArray[np.intp], parallel: float) -> PlanArrays:
-    """Shardings as plans of one stage and one replica: all that the time of a layer depends on.
-
-    Parameters
-    ----------
-    columns : mapping of str to array
-    index : array of int
-        Which of them.
-    parallel : float [1]
-        1 where sequence parallelism accompanies tensor parallelism.
-
-    Returns
-    -------
-    PlanArrays
-
-    References
-    ----------
-    1. Narayanan et al. 2021, section 2.3.
-    """
-    ones = np.ones(index.size)
-    given = {name: columns[name][index] for name in SHARDING_FIELDS}
-    others = {f.name: ones for f in fields(PlanArrays) if f.name not in given}
-    others["sequence_parallel"] = np.where(given["tensor"] > 1.0, parallel, 0.0)
-    return PlanArrays(**given, **others)
-
-
-# what the time of a layer depends on
-SHARDING_FIELDS = ("tensor", "context", "expert", "expert_tensor", "micro_batch")
 
 
 def search_training(
@@ -152,33 +123,27 @@ def search_problem(problem: Problem) -> TrainingResult | Infeasible:
     ----------
     1. Narayanan et al. 2021; Isaev et al. 2023.
     """
-    ranking = rank_plans(problem)
-    if isinstance(ranking, Infeasible):
-        return ranking
-    index = np.array([ranking.best])
-    times = StepTimes(**{f.name: getattr(ranking.times, f.name)[index] for f in fields(StepTimes)})
-    return finish(problem, ranking.plans.take(index), times, ranking.considered)
+    return finish(problem, fastest_of([problem])[0])
 
 
-def finish(problem: Problem, plan: PlanArrays, times: StepTimes, considered: int) -> TrainingResult:
-    """The result of one timed plan of a problem.
+def finish(problem: Problem, found: Fastest | Infeasible) -> TrainingResult | Infeasible:
+    """The result of the fastest plan of a problem.
 
     Parameters
     ----------
     problem : Problem
-    plan : PlanArrays, shape (1,)
-    times : StepTimes, shape (1,) [s]
-    considered : int
-        Legal plans that were compared.
+    found : Fastest or Infeasible
 
     Returns
     -------
-    TrainingResult
+    TrainingResult or Infeasible
 
     References
     ----------
     1. Vovk et al. 2005 (bands); Chowdhery et al. 2022 (utilisation).
     """
+    if isinstance(found, Infeasible):
+        return found
     origin = "pinned" if all(getattr(problem.request, name) is not None for name in PLAN_DEGREES) else "searched"
     return result_of(
         workload=problem.workload,
@@ -187,11 +152,11 @@ def finish(problem: Problem, plan: PlanArrays, times: StepTimes, considered: int
         calibration=problem.calibration,
         coefficients=problem.coefficients,
         hardware=problem.hardware,
-        plan=plan,
-        times=times,
-        memory=memory_arrays(problem, plan),
+        plan=found.plan,
+        times=found.times,
+        memory=found.memory,
         origin=origin,
-        considered=considered,
+        considered=found.considered,
     )
 
 

@@ -122,9 +122,9 @@ def step_times(
     ----------
     1. Narayanan et al. 2021; Korthikanti et al. 2022; Rajbhandari et al. 2020; Isaev et al. 2023.
     """
-    terms = _micro_batch(a, p, layers, job, hw, c)
-    head = (layers.head * (2.0 + job.weight_gradients + job.extra_forwards) + layers.head_memory) * job.heads
-    batches = np.maximum(np.ceil(job.global_batch / (p.data * p.micro_batch) - 1e-9), 1.0)
+    terms = micro_batch_terms(a, p, layers, job, hw, c)
+    head = head_time(layers, job)
+    batches = micro_batches(p, job)
     stack = sum(terms.values())
     work, imbalance, bubble = schedule_time(stack / a.depth, head, a.depth, p.pipeline, p.virtual, batches)
     spread = batches / p.pipeline
@@ -151,9 +151,67 @@ def step_times(
     )
 
 
-def _micro_batch(
+def head_time(layers: LayerTimes, job: Job) -> Real:
+    """Output projections and losses of one micro-batch, forward and backward.
+
+    Parameters
+    ----------
+    layers : LayerTimes, shape (plans,)
+    job : Job
+
+    Returns
+    -------
+    float or array [s]
+
+    References
+    ----------
+    1. Narayanan et al. 2021, section 2.2 (the last stage).
+    """
+    passes = 2.0 + job.weight_gradients + job.extra_forwards
+    return (layers.head * passes + layers.head_memory) * job.heads
+
+
+def micro_batches(p: PlanArrays, job: Job) -> Array:
+    """Micro-batches of one replica in a step; the last round counts in full.
+
+    Parameters
+    ----------
+    p : PlanArrays, shape (plans,)
+    job : Job
+
+    Returns
+    -------
+    array
+
+    References
+    ----------
+    1. Narayanan et al. 2021, section 2.
+    """
+    return np.asarray(np.maximum(np.ceil(job.global_batch / (p.data * p.micro_batch) - 1e-9), 1.0))
+
+
+def micro_batch_terms(
     a: Architecture, p: PlanArrays, t: LayerTimes, job: Job, hw: Hardware, c: Coefficients
 ) -> dict[str, Array]:
+    """Seconds of one micro-batch through all layers, forward and backward, by cause.
+
+    Parameters
+    ----------
+    a : Architecture
+    p : PlanArrays, shape (plans,)
+    t : LayerTimes, shape (plans,)
+    job : Job
+    hw : Hardware
+    c : Coefficients
+
+    Returns
+    -------
+    mapping of str to array [s]
+
+    References
+    ----------
+    1. Korthikanti et al. 2022 (what recomputation repeats); Isaev et al. 2023.
+    """
     del hw
     full = np.clip(p.recompute - 1.0, 0.0, 1.0)
     selective = np.minimum(p.recompute, 1.0) - full

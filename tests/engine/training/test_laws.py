@@ -1,6 +1,7 @@
 """Laws that hold for any job, chip and plan (engine design, section 4)."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,16 +202,68 @@ def test_twice_the_sequences_at_fixed_replicas_take_about_twice_the_step() -> No
     assert 1.8 < two.step_s.p50 / one.step_s.p50 <= 2.0
 
 
-def test_the_sweep_agrees_with_single_searches() -> None:
-    job = workload("llama3-70b", global_batch_sequences=512)
+@pytest.mark.parametrize(
+    ("family", "sequence", "batch"), [("llama3-70b", 8192, 512), ("deepseek-v3", 4096, 4096), ("llama3-8b", 2048, 1280)]
+)
+def test_the_bounded_search_is_the_exhaustive_one(family: str, sequence: int, batch: int) -> None:
+    """On every accelerator of the catalog at once: the same plan and the same time as timing every plan alone."""
+    job = workload(family, sequence_length=sequence, global_batch_sequences=batch)
     machines = [cluster(256, part) for part in shipped_accelerators().values()]
     together = search_training_many(job, machines, FREE, calibration())
+    outcomes = 0
     for machine, swept in zip(machines, together, strict=True):
-        alone = search_training(job, machine, FREE, calibration())
-        assert isinstance(swept, Infeasible) == isinstance(alone, Infeasible)
-        if isinstance(swept, TrainingResult) and isinstance(alone, TrainingResult):
-            # the coarse pass may miss a few percent
-            assert 0.95 * alone.tokens_per_s.p50 <= swept.tokens_per_s.p50 <= alone.tokens_per_s.p50 * (1 + 1e-9)
+        assert swept == search_training(job, machine, FREE, calibration())
+        whole = problem_of(job, machine, FREE, calibration())
+        ranking = whole if isinstance(whole, Infeasible) else rank_plans(whole)
+        if isinstance(ranking, Infeasible):
+            assert swept == ranking
+        else:
+            assert isinstance(swept, TrainingResult)
+            assert swept.plan == ranking.plans.plan(ranking.best)
+            tokens = job.global_batch_sequences * job.sequence_length
+            assert sum(swept.time_breakdown.values()) == pytest.approx(1.0)
+            assert swept.assumptions["plans_considered"] == ranking.considered
+            assert swept.step_s.p50 * swept.tokens_per_s.p50 == pytest.approx(tokens)
+            outcomes += 1
+    assert outcomes > 10
+
+
+PINS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tensor": st.sampled_from([1, 2, 3, 4, 6, 8]),
+        "pipeline": st.sampled_from([1, 2, 3, 4, 8, 16]),
+        "virtual_pipeline": st.integers(1, 12),
+        "context": st.sampled_from([1, 2, 4, 8]),
+        "expert": st.sampled_from([1, 2, 8, 16]),
+        "micro_batch_sequences": st.sampled_from([1, 2, 3, 4, 6, 12]),
+        "recompute": st.sampled_from(["none", "selective", "full"]),
+        "sharding": st.sampled_from(["none", "zero1"]),
+        "sequence_parallel": st.booleans(),
+        "overlap": st.booleans(),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    family=st.sampled_from(["llama3-8b", "llama3-70b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3"]),
+    count=st.sampled_from([8, 72, 144, 256]),
+    batch=st.sampled_from([9, 96, 252, 1024]),
+    sequence=st.sampled_from([2048, 8192]),
+    method=st.sampled_from(["pretrain", "lora"]),
+    pins=PINS,
+)
+def test_no_pinned_plan_beats_the_search(
+    family: str, count: int, batch: int, sequence: int, method: str, pins: dict[str, Any]
+) -> None:
+    job = workload(family, sequence_length=sequence, global_batch_sequences=batch, method=method)
+    machine = cluster(count)
+    pinned = search_training(job, machine, TrainingPlanRequest(**pins), calibration())
+    if isinstance(pinned, TrainingResult):
+        free = search_training(job, machine, FREE, calibration())
+        assert isinstance(free, TrainingResult)
+        assert pinned.tokens_per_s.p50 <= free.tokens_per_s.p50 * (1.0 + 1e-9)
 
 
 def test_many_plans_at_once_equal_each_alone() -> None:
