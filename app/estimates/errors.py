@@ -53,11 +53,16 @@ def infeasible(pointer: str, constraint: str, detail: str, nearest: Mapping[str,
     )
 
 
-def infeasible_everywhere(pointer: str, refusals: Mapping[str, Infeasible]) -> Problem:
-    """A job that fits none of the hardware asked for; the least bad refusal speaks, all are listed."""
+def least_bad(refusals: Mapping[str, Infeasible]) -> str:
+    """The refusal that speaks for all: the one that lacks least."""
     most = float("inf")
     closest = ("missing_bytes", "best_s")
-    best = min(refusals.values(), key=lambda r: (*(r.numbers.get(name, most) for name in closest), r.rule))
+    return min(refusals, key=lambda k: (*(refusals[k].numbers.get(n, most) for n in closest), refusals[k].rule))
+
+
+def infeasible_everywhere(pointer: str, refusals: Mapping[str, Infeasible]) -> Problem:
+    """A job that fits none of the hardware asked for; the least bad refusal speaks, all are listed."""
+    best = refusals[least_bad(refusals)]
     return infeasible(
         pointer,
         best.rule,

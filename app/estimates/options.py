@@ -81,7 +81,11 @@ def price_item(
     choices.extend(mixes(choices, terms))
     within = _within_budget(choices, item, terms)
     if choices and not within:
-        raise _over_budget(choices, item, terms, at)
+        # the bills of the cheapest by their coarse prices: what is said to be enough must be
+        cheapest = sorted(choices, key=lambda c: sort_key("cost", c.standing))
+        cheapest = cheapest[: FINALISTS * item.constraints.max_options]
+        bills = [_bill(replace(choice, run=complete(choice.run)), terms) for choice in cheapest]
+        raise _over_budget([p.standing for p in bills], item, terms, at)
     ranked = sorted(within, key=lambda c: sort_key(item.objective, c.standing))
     finalists = _cut(ranked, item, FINALISTS * item.constraints.max_options)
     held = None if kept is None else nearest_choice(kept, ranked)
@@ -91,7 +95,7 @@ def price_item(
     priced = [_bill(choice, terms) for choice in whole]
     affordable = [p for p in priced if _affordable(p.standing, item, terms)]
     if priced and not affordable:
-        raise _over_budget([p.choice for p in priced], item, terms, at, exact=[p.standing for p in priced])
+        raise _over_budget([p.standing for p in priced], item, terms, at)
     best = sorted(affordable, key=lambda p: sort_key(item.objective, p.standing))
     shown = _shown(best, item, held)
     options = [
@@ -213,18 +217,15 @@ def _in_terms(standing: Standing, terms: PricedTerms) -> Standing:
     return replace(standing, net=CONTEXT.multiply(standing.net, CONTEXT.multiply(sold, 1 + terms.contingency)))
 
 
-def _over_budget(
-    choices: Sequence[Choice], item: Item, terms: PricedTerms, at: str, exact: Sequence[Standing] | None = None
-) -> Exception:
-    nets = [s.net for s in (exact or [_in_terms(c.standing, terms) for c in choices]) if s.net is not None]
-    cheapest = terms.settled(min(nets))
+def _over_budget(standings: Sequence[Standing], item: Item, terms: PricedTerms, at: str) -> Exception:
+    cheapest = terms.enough(min(s.net for s in standings if s.net is not None))
     budget = item.constraints.budget
     assert budget is not None
     pointer = f"{at}/constraints/budget"
     return infeasible(
         pointer,
         "budget",
-        f"the cheapest option found costs about {cheapest.text} {cheapest.currency}, more than the budget of "
+        f"the cheapest option found costs {cheapest.text} {cheapest.currency}, more than the budget of "
         f"{budget.money.text} {budget.currency}",
         {pointer: cheapest.as_json()},
     )

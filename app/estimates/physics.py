@@ -9,6 +9,7 @@ from app.engine.serving.calibration import ServingCalibration
 from app.engine.serving.fleet import most_concurrency
 from app.engine.serving.search import search_serving
 from app.engine.training.calibration import TrainingCalibration
+from app.engine.training.nearest import with_nearest
 from app.engine.training.search import search_training
 from app.engine.training.sweep import search_training_many
 from app.engine.workload import ServingPlanRequest, ServingWorkload, TrainingPlanRequest, TrainingWorkload
@@ -47,11 +48,7 @@ def sweep(
     machines: Sequence[tuple[Hardware, int]],
     plan: TrainingPlanRequest,
 ) -> list[TrainingResult | Infeasible]:
-    """Good plans on many machines at once, by the engine's coarse pass and its neighbours.
-
-    Kept apart from :func:`train`: which of the two answers a request depends on the request alone, never on what was
-    asked before, so that the same request gives the same bytes in every process.
-    """
+    """Best plans on many machines at once, each what :func:`train` gives for its machine."""
     keys = [(snapshot.content_sha256, workload, plan, hardware.key, count) for hardware, count in machines]
     answers = {key: answer for key in keys if (answer := _swept.get(key)) is not None}
     missing = {key: pair for key, pair in zip(keys, machines, strict=True) if key not in answers}
@@ -62,6 +59,19 @@ def sweep(
         _swept.update(fresh)
         answers.update(fresh)
     return [answers[key] for key in keys]
+
+
+def nearest(
+    snapshot: Snapshot,
+    workload: TrainingWorkload,
+    hardware: Hardware,
+    accelerators: int,
+    plan: TrainingPlanRequest,
+    refused: Infeasible,
+) -> Infeasible:
+    """A refusal with the nearest plan that has been found to run."""
+    calibration = training_calibration(snapshot)
+    return with_nearest(refused, workload, hardware.cluster(accelerators), plan, calibration)
 
 
 def training_calibration(snapshot: Snapshot) -> TrainingCalibration:

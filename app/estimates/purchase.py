@@ -208,8 +208,9 @@ def paid_hours(price: HourlyPrice, hours: Decimal, bought: PurchaseModel | None)
     period = price.period_hours
     if period is None or (bought is not None and bought.bill == "hours"):
         return hours
-    periods = max(1, -int(-hours // period))
-    return period * periods
+    # decimals divide towards zero, so that a period begun is counted by its remainder
+    whole, rest = divmod(hours, period)
+    return period * max(1, int(whole) + (rest > 0))
 
 
 def sold_units(offer: Offer, accelerators: int) -> tuple[Decimal, int]:

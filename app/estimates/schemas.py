@@ -113,6 +113,10 @@ class Item(Schema):
                 raise PydanticCustomError("solve_for", "concurrency is solved for in an inference job", {})
             if self.job.tokens is None and self.job.dataset is None and solve_for != "tokens":
                 raise PydanticCustomError("missing_work", "give job.tokens or job.dataset: the amount of work", {})
+            if solve_for == "tokens" and (self.job.tokens is not None or self.job.dataset is not None):
+                raise PydanticCustomError(
+                    "solve_for", "tokens are what is solved for: leave job.tokens and job.dataset out", {}
+                )
             if solve_for == "tokens" and self.constraints.deadline_hours is None:
                 raise PydanticCustomError("solve_for", "solving for tokens needs constraints.deadline_hours", {})
             return self
@@ -120,6 +124,12 @@ class Item(Schema):
         stated = any(v is not None for v in (load.requests_per_second, load.concurrency, load.tokens_per_day))
         if solve_for == "tokens":
             raise PydanticCustomError("solve_for", "tokens are solved for in a training job", {})
+        if solve_for == "concurrency" and stated:
+            raise PydanticCustomError(
+                "solve_for",
+                "concurrency is what is solved for: leave requests_per_second, concurrency and tokens_per_day out",
+                {},
+            )
         if not stated and solve_for != "concurrency":
             raise PydanticCustomError(
                 "missing_work",

@@ -11,6 +11,7 @@ from app.catalog.snapshot import Snapshot
 from app.estimates.errors import refused_field
 from app.estimates.schemas import Terms
 from app.foundation.problems import FieldError, Problem
+from app.pricing.currency import exponent
 from app.pricing.line_items import STANDARD_TAX
 from app.pricing.money import Money
 from app.pricing.rates import Conversion
@@ -61,6 +62,13 @@ class PricedTerms:
     def settled(self, amount: Decimal) -> Money:
         """An amount in the terms' currency at its minor unit."""
         return Money.settled(amount, self.currency)
+
+    def enough(self, amount: Decimal) -> Money:
+        """The least amount in minor units that is not below another one."""
+        whole = self.settled(amount)
+        if whole.amount >= amount:
+            return whole
+        return Money(amount=whole.amount + Decimal(1).scaleb(-exponent(self.currency)), currency=self.currency)
 
     def has_rate(self, currency: str) -> bool:
         """Whether amounts in that currency can be shown in the terms' currency."""

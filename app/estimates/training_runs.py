@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from app.catalog.snapshot import Snapshot, StorageSystem
 from app.engine.outcome import Infeasible, TrainingResult
+from app.engine.training.nearest import RULES
 from app.estimates.assumptions import HOURS, Assumption
 from app.estimates.conditions import concurrency_choices, storage_of
-from app.estimates.errors import infeasible
+from app.estimates.errors import infeasible, least_bad
 from app.estimates.hardware import Hardware
 from app.estimates.job import TrainingSpec, training_spec
 from app.estimates.job_schemas import TrainingJob
-from app.estimates.physics import quantized, sweep, train
+from app.estimates.physics import nearest, quantized, sweep, train
 from app.estimates.run_json import band_json, checkpoint_json, data_json, fabric_json, performance_json
 from app.estimates.run_level import RunLevel, run_level, scaled
 from app.estimates.runs import Found, Runs
@@ -59,6 +60,10 @@ def training_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str)
         runs.extend(found)
         if refusal is not None and not found:
             refused[hardware.key] = refusal
+    if not runs and refused:
+        key = least_bad(refused)
+        machine = next(h for h in selection.hardware if h.key == key)
+        refused[key] = search.with_nearest(machine, counts[key][0], refused[key], at)
     if pinned is None and item.constraints.deadline_hours is None and item.constraints.solve_for is None:
         runs, slow = _without_slow(runs)
         refused.update(slow)
@@ -131,6 +136,18 @@ class _Search:
         if self.in_full:
             return train(self.snapshot, self.spec.workload, hardware, accelerators, self.spec.plan)
         return sweep(self.snapshot, self.spec.workload, [(hardware, accelerators)], self.spec.plan)[0]
+
+    def with_nearest(self, hardware: Hardware, fleet: int, refused: Infeasible, at: str) -> Infeasible:
+        """The refusal with what to change in the request, field by field, as tried on the engine."""
+        concurrent = self.job.campaign.concurrent_runs
+        each = max(fleet // concurrent, 1)
+        found = nearest(self.snapshot, self.spec.workload, hardware, each, self.spec.plan, refused)
+        if found.rule not in RULES:
+            return found
+        changes = {f"{at}/job/plan/{name}": value for name, value in found.nearest.items() if name != "accelerators"}
+        if "accelerators" in found.nearest:
+            changes[f"{at}/supply/accelerator_count"] = int(found.nearest["accelerators"]) * concurrent
+        return replace(found, nearest=changes)
 
     def on(
         self, hardware: Hardware, counts: list[int], markets: tuple[str, ...]

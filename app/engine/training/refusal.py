@@ -6,7 +6,7 @@ from app.engine.hardware import Cluster
 from app.engine.outcome import Infeasible
 from app.engine.training.memory import MemoryArrays
 from app.engine.training.plans import PlanArrays
-from app.engine.training.space import Limits
+from app.engine.training.space import SLOTS_BEYOND_DEPTH, Limits
 from app.engine.workload import TrainingPlanRequest, TrainingWorkload
 
 GIB = 2.0**30
@@ -69,6 +69,25 @@ def contradiction(limits: Limits, request: TrainingPlanRequest) -> Infeasible | 
     if (request.pipeline or 1) > limits.depth:
         message = f"{request.pipeline} pipeline stages are pinned, the model has {limits.depth} layers."
         return _refuse("divisibility", message, {"layers": limits.depth}, {"pipeline": limits.depth})
+    return _without_effect(limits, request)
+
+
+def _without_effect(limits: Limits, request: TrainingPlanRequest) -> Infeasible | None:
+    """Degrees that nothing of the job can be cut by."""
+    stages, chunks, context = request.pipeline or 1, request.virtual_pipeline or 1, request.context or 1
+    if (request.expert_tensor or 1) > 1 and not limits.experts:
+        message = f"An expert-tensor degree of {request.expert_tensor} is pinned, but the model has no experts."
+        return _refuse("contradiction", message, {"expert_tensor": request.expert_tensor or 1}, {"expert_tensor": 1})
+    if chunks > 1 and stages * chunks > limits.depth + SLOTS_BEYOND_DEPTH:
+        most = max((limits.depth + SLOTS_BEYOND_DEPTH) // stages, 1)
+        message = (
+            f"{stages} stages of {chunks} chunks are pinned, the model has {limits.depth} layers; {most} chunks do."
+        )
+        return _refuse("divisibility", message, {"layers": limits.depth}, {"virtual_pipeline": most})
+    if limits.sequence % context:
+        nearest = max(d for d in range(1, context) if limits.sequence % d == 0)
+        message = f"The pinned context degree {context} does not divide {limits.sequence} tokens; {nearest} does."
+        return _refuse("divisibility", message, {"sequence_length": limits.sequence}, {"context": nearest})
     return None
 
 
@@ -105,18 +124,14 @@ def no_legal_plan(limits: Limits, request: TrainingPlanRequest) -> Infeasible:
             "batch",
             message,
             {"data": replicas, "global_batch_sequences": limits.global_batch},
-            {
-                "global_batch_sequences": replicas * micro,
-                "accelerators": product * max(limits.global_batch // micro, 1),
-            },
+            {"global_batch_sequences": replicas * micro},
         )
     expert = (request.expert or 1) * (request.expert_tensor or 1)
     message = (
         f"No plan divides {n} accelerators, {limits.heads} attention heads, {limits.experts} experts and a global "
         f"batch of {limits.global_batch} sequences under the pinned fields (expert degree {expert})."
     )
-    nearest = 2 ** int(np.floor(np.log2(n)))
-    return _refuse("divisibility", message, {"accelerators": n}, {"accelerators": nearest})
+    return _refuse("divisibility", message, {"accelerators": n}, {})
 
 
 def _refuse(rule: str, message: str, numbers: dict[str, float], nearest: dict[str, float | int | str]) -> Infeasible:
