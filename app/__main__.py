@@ -12,6 +12,7 @@ from app.access import commands as access_commands
 from app.access import service as access
 from app.catalog import service as catalog
 from app.foundation.database import SYSTEM, Database
+from app.foundation.metrics import share_between_workers
 from app.foundation.migrations import migrate
 from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
@@ -58,6 +59,7 @@ def serve(settings: Settings) -> int:
     if refusal is not None:
         sys.stderr.write(refusal + "\n")
         return 2
+    share_between_workers(settings)
     log.info("serving", host=settings.host, port=settings.port, workers=settings.worker_count)
     uvicorn.run(
         "app.main:create_app",

@@ -22,6 +22,7 @@ from app.foundation.clock import Clock, SystemClock
 from app.foundation.database import Database
 from app.foundation.docs_page import add_docs_page
 from app.foundation.health import router as health_router
+from app.foundation.metrics import MetricsMiddleware, metrics
 from app.foundation.middleware import BodyMiddleware, TraceMiddleware
 from app.foundation.negotiation import refuse_unacceptable
 from app.foundation.problem_catalogue import CATALOGUE
@@ -92,7 +93,9 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         application.state.quote_sweeper = sweeper
         jobs = JobWorker(database, application.state.clock, kinds=QUOTE_KINDS, budget_s=settings.job_budget_s)
         application.state.job_worker = jobs
+        meter = application.state.authenticator.meter
         if settings.background_work:
+            meter.start()
             worker.start()
             jobs.start()
             sweeper.start()
@@ -102,6 +105,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
             await jobs.stop()
             await sweeper.stop()
             await worker.stop()
+            await meter.stop()
             database.close()
 
     application = DocumentedApi(
@@ -130,4 +134,6 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         problems_url=settings.problems_url,
     )
     application.add_middleware(TraceMiddleware, problems_url=settings.problems_url)
+    application.add_middleware(MetricsMiddleware)
+    application.add_route("/metrics", metrics, include_in_schema=False)
     return application

@@ -1,7 +1,5 @@
 """The audit trail: append-only, one hash chain a tenant, written in the transaction of the change it records."""
 
-import hashlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +12,7 @@ from app.access.audit_entry import GENESIS_HASH, AuditEntry
 from app.access.principal import Principal
 from app.foundation.telemetry import current_trace_id
 
-__all__ = ["AuditEntry", "AuditVerification", "entries", "record", "sign_head", "verify"]
+__all__ = ["AuditEntry", "AuditVerification", "entries", "record", "verify"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +88,3 @@ def verify(connection: Connection, tenant_id: str) -> AuditVerification:
     if (sequence, previous) != (head_sequence, head_hash):
         return broken(sequence + 1, "the chain ends before its head")
     return AuditVerification(match=True, entries=sequence, head_hash=head_hash)
-
-
-def sign_head(tenant_id: str, sequence: int, head_hash: str, signing_key: bytes) -> str:
-    """Sign the head of a chain, so that an exported one can be held against us later."""
-    message = f"audit\0{tenant_id}\0{sequence}\0{head_hash}".encode()
-    return hmac.new(signing_key, message, hashlib.sha256).hexdigest()

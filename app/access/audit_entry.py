@@ -10,6 +10,11 @@ from app.foundation.canonical import canonical_bytes, sha256_hex
 GENESIS_HASH = "0" * 64
 
 
+def chained_hash(previous_hash: str, content: Mapping[str, Any]) -> str:
+    """Bind what an entry says to the entry before it."""
+    return sha256_hex(previous_hash.encode() + canonical_bytes(content))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
     """Who did what to which thing, on whose behalf, with which key, in which trace, and why."""
@@ -40,4 +45,4 @@ class AuditEntry:
     def expected_hash(self) -> str:
         """SHA-256 over the previous hash and the RFC 8785 form of everything but the two hashes."""
         content = {key: value for key, value in self.as_json().items() if key not in ("previous_hash", "entry_hash")}
-        return sha256_hex(self.previous_hash.encode() + canonical_bytes(content))
+        return chained_hash(self.previous_hash, content)

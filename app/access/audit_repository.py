@@ -1,13 +1,27 @@
 """Statements on the audit chain."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.access.audit_entry import GENESIS_HASH, AuditEntry
-from app.access.tables import audit_entries, audit_heads
+from app.access.tables import audit_entries, audit_heads, audit_signed_heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedHead:
+    """The end of a tenant's chain at a moment, with a signature over it."""
+
+    tenant_id: str
+    day: str
+    sequence: int
+    entry_hash: str
+    signed_at: datetime
+    public_key: str
+    signature: str
 
 
 def lock_head(connection: Connection, tenant_id: str) -> tuple[int, str]:
@@ -57,3 +71,27 @@ def walk(connection: Connection, tenant_id: str, *, chunk: int = 1_000) -> Itera
     while rows := entries(connection, tenant_id, subject=None, after_sequence=after, limit=chunk):
         yield from rows
         after = rows[-1].sequence
+
+
+def tenants_without_head(connection: Connection, day: str) -> list[str]:
+    """Tenants with a chain and no signed head of the day."""
+    signed = select(audit_signed_heads.c.tenant_id).where(
+        audit_signed_heads.c.tenant_id == audit_heads.c.tenant_id, audit_signed_heads.c.day == day
+    )
+    rows = connection.execute(select(audit_heads.c.tenant_id).where(~signed.exists()).order_by(audit_heads.c.tenant_id))
+    return list(rows.scalars())
+
+
+def keep_head(connection: Connection, head: SignedHead) -> bool:
+    """Keep a head unless the day has one already."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(audit_signed_heads).values(**asdict(head)).on_conflict_do_nothing()
+    return connection.execute(statement.returning(audit_signed_heads.c.day)).first() is not None
+
+
+def signed_heads(connection: Connection, tenant_id: str, *, before_day: str | None, limit: int) -> list[SignedHead]:
+    statement = select(audit_signed_heads).where(audit_signed_heads.c.tenant_id == tenant_id)
+    if before_day is not None:
+        statement = statement.where(audit_signed_heads.c.day < before_day)
+    rows = connection.execute(statement.order_by(audit_signed_heads.c.day.desc()).limit(limit))
+    return [SignedHead(**row._mapping) for row in rows]

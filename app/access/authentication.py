@@ -1,15 +1,16 @@
 """From a request's credential to a principal: API key, bearer token, share link, or the loopback default."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from fastapi import Request
 from sqlalchemy import Connection
 
-from app.access import service, share
+from app.access import quotas, service, share
 from app.access.keys import ApiKey
 from app.access.limits import RateLimiter
+from app.access.metering import REQUESTS, UsageMeter
 from app.access.principal import LOOPBACK_PRINCIPAL, Principal
 from app.access.repository import Tenant
 from app.access.tokens import TokenVerifier
@@ -50,6 +51,7 @@ class Authenticator:
         self._open_mode = _OpenMode(is_open=False, until=0.0)
         self.tokens = TokenVerifier(settings)
         self.limiter = RateLimiter(database, clock)
+        self.meter = UsageMeter(database, clock)
 
     async def authenticate(self, request: Request) -> Principal:
         """Return the principal, or raise 401; the reason a credential fails is not told."""
@@ -57,12 +59,14 @@ class Authenticator:
         if credential is None:
             if await self._is_open():
                 self._check_host(request)
+                self.meter.count(LOOPBACK_PRINCIPAL.tenant_id, REQUESTS)
                 return LOOPBACK_PRINCIPAL
             raise unauthenticated("This service needs a credential and none was sent.")
         principal = await self._by_credential(credential, request)
         if principal is None:
             raise unauthenticated("The credential is unknown, expired, or not valid from here.")
         await self._limit(request, principal)
+        self.meter.count(principal.tenant_id, REQUESTS)
         return principal
 
     def forget_open_mode(self) -> None:
@@ -110,15 +114,14 @@ class Authenticator:
             await self._database.transact(
                 lambda c: service.touch_key(c, key, text, now=now, peppers=peppers), tenant=key.tenant_id
             )
-        return Principal(
+        principal = Principal(
             tenant_id=key.tenant_id,
             actor=key.id,
             key_id=key.id,
             scopes=frozenset(key.scopes),
             on_behalf_of=_on_behalf_of(request),
-            default_currency=tenant.default_currency,
-            requests_per_minute=tenant.requests_per_minute,
         )
+        return _of_tenant(principal, tenant)
 
     async def _by_share_link(self, token: str, request: Request) -> Principal | None:
         ids = share.verified_ids(token, self._settings.signing_key)
@@ -139,7 +142,7 @@ class Authenticator:
             return None
         tenant_id = principal.tenant_id
         tenant = await self._database.read(lambda c: service.find_tenant(c, tenant_id), tenant=tenant_id)
-        return principal if tenant is not None and tenant.closed_at is None else None
+        return _of_tenant(principal, tenant) if tenant is not None and tenant.closed_at is None else None
 
     async def _limit(self, request: Request, principal: Principal) -> None:
         limit = principal.requests_per_minute or self._settings.rate_limit_per_minute
@@ -154,6 +157,16 @@ class Authenticator:
             )
             problem.extensions["violated-policies"] = ["default"]
             raise problem
+
+
+def _of_tenant(principal: Principal, tenant: Tenant) -> Principal:
+    """What the tenant's own data says about each of its callers."""
+    return replace(
+        principal,
+        default_currency=tenant.default_currency,
+        requests_per_minute=tenant.requests_per_minute,
+        items_per_request=quotas.limit_in(tenant.quotas, "items_per_request"),
+    )
 
 
 def _credential(request: Request) -> str | None:

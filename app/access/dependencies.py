@@ -7,6 +7,7 @@ from fastapi import Depends, Header, Request
 
 from app.access.authentication import Authenticator
 from app.access.principal import Principal
+from app.access.quotas import exceeded
 from app.foundation.idempotency import Idempotency, open_idempotency
 from app.foundation.problems import Problem
 
@@ -54,6 +55,13 @@ def require_any(*scopes: str) -> Callable[..., Awaitable[Principal]]:
 
     check.accepted_scopes = scopes  # type: ignore[attr-defined]
     return check
+
+
+def check_items(principal: Principal, number: int, request: Request) -> None:
+    """Refuse a request with more items than the tenant may send at a time."""
+    limit = principal.items_per_request
+    if limit is not None and number > limit:
+        raise exceeded("items_per_request", limit, request.app.state.clock.now())
 
 
 async def idempotent(

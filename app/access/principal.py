@@ -19,8 +19,14 @@ SCOPES = frozenset(
         "webhooks:manage",
         "audit:read",
         "admin",
+        "tenants:manage",
     }
 )
+# What reaches past one tenant: the catalog that all share, and the tenants themselves. Only who has them gives them on;
+# the first key with them is made at the command line of the service's own machine, and no token of an identity
+# provider carries them.
+OPERATOR_SCOPES = frozenset({"catalog:write", "tenants:manage"})
+TENANT_SCOPES = SCOPES - OPERATOR_SCOPES
 LOOPBACK_TENANT = "ten_loopback"
 
 
@@ -55,6 +61,7 @@ class Principal:
     default_currency: str = "USD"
     share: ShareGrant | None = None
     requests_per_minute: int | None = None
+    items_per_request: int | None = None
 
     def has(self, scope: str) -> bool:
         return scope in self.scopes

@@ -1,5 +1,6 @@
 """Statements on tenants, keys, share links and shared counters."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -7,7 +8,7 @@ from sqlalchemy import Connection, Row, and_, delete, func, insert, or_, select,
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.access.keys import ApiKey
-from app.access.tables import api_keys, audit_entries, request_windows, share_links, tenants
+from app.access.tables import api_keys, audit_entries, request_windows, share_links, tenants, usage_counters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class Tenant:
     requests_per_minute: int | None
     created_at: datetime
     closed_at: datetime | None = None
+    quotas: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,15 @@ def insert_tenant(connection: Connection, tenant: Tenant) -> None:
 def find_tenant(connection: Connection, tenant_id: str) -> Tenant | None:
     row = connection.execute(select(tenants).where(tenants.c.tenant_id == tenant_id)).one_or_none()
     return None if row is None else Tenant(**row._mapping)
+
+
+def update_tenant(connection: Connection, tenant_id: str, **values: object) -> None:
+    connection.execute(update(tenants).where(tenants.c.tenant_id == tenant_id).values(**values))
+
+
+def page_of_tenants(connection: Connection, *, after_id: str, limit: int) -> list[Tenant]:
+    statement = select(tenants).where(tenants.c.tenant_id > after_id).order_by(tenants.c.tenant_id).limit(limit)
+    return [Tenant(**row._mapping) for row in connection.execute(statement)]
 
 
 def all_tenants(connection: Connection) -> list[Tenant]:
@@ -139,6 +150,33 @@ def take_requests(
     )
     row = connection.execute(statement.returning(request_windows.c.used)).one_or_none()
     return None if row is None else row.used
+
+
+def count_use(
+    connection: Connection, tenant_id: str, measure: str, period: str, *, number: int = 1, limit: int | None
+) -> int | None:
+    """Add to a counter unless that passes the limit; the new count, or None when refused. Holds the row."""
+    if limit is not None and number > limit:
+        return None
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(usage_counters).values(tenant_id=tenant_id, measure=measure, period=period, used=number)
+    statement = statement.on_conflict_do_update(
+        index_elements=["tenant_id", "measure", "period"],
+        set_={"used": usage_counters.c.used + number},
+        where=None if limit is None else usage_counters.c.used + number <= limit,
+    )
+    row = connection.execute(statement.returning(usage_counters.c.used)).one_or_none()
+    return None if row is None else row.used
+
+
+def uses(connection: Connection, tenant_id: str, since: str) -> list[tuple[str, str, int]]:
+    """Measure, period and count of every day since one (``YYYY-MM-DD``), and of all time."""
+    rows = connection.execute(
+        select(usage_counters.c.measure, usage_counters.c.period, usage_counters.c.used)
+        .where(usage_counters.c.tenant_id == tenant_id, usage_counters.c.period >= since)
+        .order_by(usage_counters.c.period, usage_counters.c.measure)
+    )
+    return [(row.measure, row.period, row.used) for row in rows]
 
 
 def forget_windows(connection: Connection, tenant_id: str, before: datetime) -> None:

@@ -1,14 +1,16 @@
 """Keys, the caller's own data, and the audit trail over HTTP."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import Connection
 
-from app.access import audit, service
+from app.access import audit, audit_heads, audit_repository, quotas, service
 from app.access.dependencies import CurrentPrincipal, idempotent, require_scopes
 from app.access.keys import ApiKey
+from app.access.metering import ESTIMATES, REQUESTS
 from app.access.principal import Principal
 from app.access.schemas import (
     AuditEntryView,
@@ -20,12 +22,18 @@ from app.access.schemas import (
     KeyView,
     Me,
     NewKeyView,
+    QuotaView,
+    SignedHeadPage,
+    SignedHeadView,
     Usage,
+    UsageDay,
 )
+from app.access.tenant_routes import router as tenant_router
 from app.foundation.idempotency import Answer, Idempotency
 from app.foundation.pagination import PageRequest, page_request
 
 router = APIRouter(prefix="/v1")
+router.include_router(tenant_router)
 
 Admin = Annotated[Principal, Depends(require_scopes("admin"))]
 Auditor = Annotated[Principal, Depends(require_scopes("audit:read"))]
@@ -48,11 +56,35 @@ async def me(principal: CurrentPrincipal) -> Me:
 async def usage(request: Request, principal: Admin) -> Usage:
     state = request.app.state
     now = state.clock.now()
-    actions = await state.database.read(
-        lambda c: service.usage(c, principal.tenant_id, now), tenant=principal.tenant_id
+    await state.authenticator.meter.flush()
+
+    def look_up(connection: Connection) -> Usage:
+        tenant = principal.tenant_id
+        days, used = service.usage_by_day(connection, tenant, now)
+        limits = {name: quotas.limit_of(connection, tenant, name) for name in quotas.QUOTAS}
+        return Usage(
+            period_days=service.USAGE_PERIOD.days,
+            actions=service.usage(connection, tenant, now),
+            requests_per_minute=principal.requests_per_minute or state.settings.rate_limit_per_minute,
+            days=[_usage_day(day, counted) for day, counted in days.items()],
+            quotas=[
+                QuotaView(name=name, limit=limit, used=None if name == "items_per_request" else used.get(name, 0))
+                for name, limit in limits.items()
+                if limit is not None
+            ],
+        )
+
+    found: Usage = await state.database.read(look_up, tenant=principal.tenant_id)
+    return found
+
+
+def _usage_day(day: str, counted: Mapping[str, int]) -> UsageDay:
+    return UsageDay(
+        day=day,
+        requests=counted.get(REQUESTS, 0),
+        estimates=counted.get(ESTIMATES, 0),
+        quotes=counted.get("quotes_per_day", 0),
     )
-    limit = principal.requests_per_minute or state.settings.rate_limit_per_minute
-    return Usage(period_days=service.USAGE_PERIOD.days, actions=actions, requests_per_minute=limit)
 
 
 @router.post("/api-keys", status_code=201, tags=["access"], summary="Make an API key", response_model=NewKeyView)
@@ -156,12 +188,34 @@ async def audit_trail(request: Request, response: Response, principal: Auditor, 
 async def verify_audit(request: Request, principal: Auditor) -> AuditVerdict:
     state = request.app.state
     verdict = await state.database.read(lambda c: audit.verify(c, principal.tenant_id), tenant=principal.tenant_id)
-    signature = audit.sign_head(principal.tenant_id, verdict.entries, verdict.head_hash, state.settings.signing_key)
     return AuditVerdict(
         match=verdict.match,
         entries=verdict.entries,
         head_hash=verdict.head_hash,
-        head_signature=signature,
         broken_at=verdict.broken_at,
         reason=verdict.reason,
     )
+
+
+@router.get("/audit/head", tags=["audit"], summary="The head of the audit chain, signed now")
+async def audit_head(request: Request, principal: Auditor) -> SignedHeadView:
+    """Keep it with the public key: exported entries that do not lead to it were written anew."""
+    state = request.app.state
+    head = await state.database.read(
+        lambda c: audit_heads.sign(
+            c, principal.tenant_id, now=state.clock.now(), signing_key=state.settings.signing_key
+        ),
+        tenant=principal.tenant_id,
+    )
+    return SignedHeadView(**audit_heads.as_json(head))
+
+
+@router.get("/audit/heads", tags=["audit"], summary="The heads that were signed day by day, newest first")
+async def daily_heads(request: Request, response: Response, principal: Auditor, page: Page) -> SignedHeadPage:
+    before = str(page.position[0]) if page.position is not None else None
+    found = await request.app.state.database.read(
+        lambda c: audit_repository.signed_heads(c, principal.tenant_id, before_day=before, limit=page.fetch_limit),
+        tenant=principal.tenant_id,
+    )
+    shown, cursor = page.close(found, lambda head: (head.day,), response)
+    return SignedHeadPage(items=[SignedHeadView(**audit_heads.as_json(head)) for head in shown], next_cursor=cursor)

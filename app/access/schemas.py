@@ -7,6 +7,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 
 from app.access.audit import AuditEntry
 from app.access.keys import ApiKey
+from app.access.quotas import QUOTAS, limit_in
+from app.access.repository import Tenant
 from app.foundation.clock import rfc3339
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -98,12 +100,95 @@ class Me(BaseModel):
     default_currency: str
 
 
+class QuotaView(BaseModel):
+    """One limit of the tenant; ``used`` is null where each request is measured alone."""
+
+    name: str
+    limit: int
+    used: int | None
+
+
+class UsageDay(BaseModel):
+    """One day in UTC. Requests and estimates are a few seconds behind where several workers serve."""
+
+    day: str
+    requests: int
+    estimates: int
+    quotes: int
+
+
 class Usage(BaseModel):
-    """What the tenant did in the last 30 days, by audited action, and its request limit."""
+    """What the tenant did in the last 30 days, by audited action and by day, and its limits."""
 
     period_days: int
     actions: dict[str, int]
     requests_per_minute: int
+    days: list[UsageDay]
+    quotas: list[QuotaView]
+
+
+class TenantCreate(Strict):
+    """A new tenant. ``quotas`` are limits by name; what is not named has the service's own."""
+
+    tenant_id: str = Field(max_length=64, description="Small letters, digits, - and _.")
+    name: Name
+    default_currency: str = Field(default="USD", max_length=3)
+    requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
+    quotas: dict[str, int] = Field(default_factory=dict, max_length=16)
+    first_key: Name | None = Field(default=None, description="Name of an administrator's key to make with it.")
+
+
+class TenantChange(Strict):
+    """What to change; what is left out stays. A quota of null is the service's own again."""
+
+    name: Name | None = None
+    default_currency: str | None = Field(default=None, max_length=3)
+    requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
+    quotas: dict[str, int | None] | None = Field(default=None, max_length=16)
+    closed: bool | None = None
+
+
+class TenantView(BaseModel):
+    """A tenant with all its limits."""
+
+    tenant_id: str
+    name: str
+    default_currency: str
+    requests_per_minute: int | None
+    quotas: dict[str, int]
+    created_at: str
+    closed_at: str | None
+
+    @classmethod
+    def of(cls, tenant: Tenant) -> "TenantView":
+        return cls(**_tenant_members(tenant))
+
+
+class NewTenantView(TenantView):
+    """A tenant with its first key, told once: the replay of a retry has null in its place."""
+
+    key: str | None
+
+    @classmethod
+    def of_new(cls, tenant: Tenant, key: str | None) -> "NewTenantView":
+        return cls(**_tenant_members(tenant), key=key)
+
+
+def _tenant_members(tenant: Tenant) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant.tenant_id,
+        "name": tenant.name,
+        "default_currency": tenant.default_currency,
+        "requests_per_minute": tenant.requests_per_minute,
+        "quotas": {name: limit_in(tenant.quotas, name) for name in QUOTAS},
+        "created_at": rfc3339(tenant.created_at),
+        "closed_at": _when(tenant.closed_at),
+    }
+
+
+class TenantPage(BaseModel):
+    items: list[TenantView]
+    next_cursor: str | None
 
 
 class AuditEntryView(BaseModel):
@@ -136,12 +221,28 @@ class AuditPage(BaseModel):
     next_cursor: str | None
 
 
+class SignedHeadView(BaseModel):
+    """The end of the chain at a moment, signed with Ed25519 over its RFC 8785 form; hexadecimal."""
+
+    tenant_id: str
+    sequence: int
+    entry_hash: str
+    signed_at: str
+    algorithm: str
+    public_key: str
+    signature: str
+
+
+class SignedHeadPage(BaseModel):
+    items: list[SignedHeadView]
+    next_cursor: str | None
+
+
 class AuditVerdict(BaseModel):
-    """Whether the chain is whole. ``head_signature`` lets an exported head be held against the service later."""
+    """Whether the chain is whole."""
 
     match: bool
     entries: int
     head_hash: str
-    head_signature: str
     broken_at: int | None
     reason: str | None

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from app.access import audit, keys, repository
+from app.access import audit, keys, quotas, repository
 from app.access.keys import ApiKey, Peppers
 from app.access.principal import SCOPES, Principal
 from app.access.repository import Tenant
@@ -14,19 +14,9 @@ from app.foundation.identifiers import new_id
 from app.foundation.problems import FieldError, NotFound, Problem
 
 USAGE_PERIOD = timedelta(days=30)
+Used = dict[str, int]
 # A key is written to at most once in this time, so that reading with it does not become writing.
 LAST_USED_STEP = timedelta(minutes=5)
-
-
-def create_tenant(connection: Connection, *, tenant_id: str, name: str, default_currency: str, now: datetime) -> Tenant:
-    """Create a tenant; run as the system."""
-    if repository.find_tenant(connection, tenant_id) is not None:
-        raise Problem("conflict", f"There is a tenant {tenant_id} already. Choose another id.")
-    tenant = Tenant(
-        tenant_id=tenant_id, name=name, default_currency=default_currency, requests_per_minute=None, created_at=now
-    )
-    repository.insert_tenant(connection, tenant)
-    return tenant
 
 
 def create_key(
@@ -200,11 +190,6 @@ def find_tenant(connection: Connection, tenant_id: str) -> Tenant | None:
     return repository.find_tenant(connection, tenant_id)
 
 
-def all_tenants(connection: Connection) -> list[Tenant]:
-    """Return every tenant; run as the system."""
-    return repository.all_tenants(connection)
-
-
 def keys_exist(connection: Connection, now: datetime) -> bool:
     return repository.count_active_keys(connection, now) > 0
 
@@ -212,3 +197,18 @@ def keys_exist(connection: Connection, now: datetime) -> bool:
 def usage(connection: Connection, tenant_id: str, now: datetime) -> dict[str, int]:
     """Count what the tenant did in the last 30 days, from its audit trail."""
     return repository.count_actions(connection, tenant_id, now - USAGE_PERIOD)
+
+
+def usage_by_day(connection: Connection, tenant_id: str, now: datetime) -> tuple[dict[str, dict[str, int]], Used]:
+    """Return requests, estimates and quotes of each day of the last 30, and what was used of each quota."""
+    days: dict[str, dict[str, int]] = {}
+    used = {}
+    since = (now - USAGE_PERIOD).date().isoformat()
+    for measure, period, number in repository.uses(connection, tenant_id, since):
+        if period == quotas.TOTAL:
+            used[measure] = number
+        else:
+            days.setdefault(period, {})[measure] = number
+    today = days.get(now.date().isoformat(), {})
+    used["quotes_per_day"] = today.get("quotes_per_day", 0)
+    return days, used

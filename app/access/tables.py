@@ -22,6 +22,8 @@ tenants = Table(
     Column("name", String(200), nullable=False),
     Column("default_currency", String(3), nullable=False),
     Column("requests_per_minute", Integer),
+    # Limits by name; what is not named has the service's own.
+    Column("quotas", CanonicalJson),
     Column("created_at", UtcDateTime, nullable=False),
     Column("closed_at", UtcDateTime),
 )
@@ -71,12 +73,35 @@ request_windows = Table(
     Column("used", Integer, nullable=False),
 )
 
+# What a tenant used of a measure, on a day or in all (period "total"); also the row that a quota is held by.
+usage_counters = Table(
+    "usage_counters",
+    metadata,
+    Column("tenant_id", String(64), primary_key=True),
+    Column("measure", String(32), primary_key=True),
+    Column("period", String(10), primary_key=True),
+    Column("used", BigInteger, nullable=False),
+)
+
 audit_heads = Table(
     "audit_heads",
     metadata,
     Column("tenant_id", String(64), primary_key=True),
     Column("sequence", BigInteger, nullable=False),
     Column("entry_hash", String(64), nullable=False),
+)
+
+# One head a day and tenant, signed: append-only, so that a chain written anew is found by those who kept a head.
+audit_signed_heads = Table(
+    "audit_signed_heads",
+    metadata,
+    Column("tenant_id", String(64), primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("sequence", BigInteger, nullable=False),
+    Column("entry_hash", String(64), nullable=False),
+    Column("signed_at", UtcDateTime, nullable=False),
+    Column("public_key", String(64), nullable=False),
+    Column("signature", String(128), nullable=False),
 )
 
 audit_entries = Table(

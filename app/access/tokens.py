@@ -9,7 +9,8 @@ import httpx
 import jwt
 import structlog
 
-from app.access.principal import SCOPES, Principal
+from app.access.principal import TENANT_SCOPES, Principal
+from app.foundation.problems import Problem
 from app.foundation.settings import Settings
 
 log = structlog.get_logger()
@@ -17,6 +18,8 @@ log = structlog.get_logger()
 KEYS_KEPT_S = 600.0
 # A flood of tokens with made-up key ids must not become a flood of fetches.
 REFETCH_PAUSE_S = 30.0
+# Without any key nobody gets in, so a service that starts before its issuer asks again sooner.
+FIRST_FETCH_PAUSE_S = 5.0
 _REQUIRED_CLAIMS = ["exp", "iat", "iss", "aud", "sub"]
 
 
@@ -42,7 +45,13 @@ class TokenVerifier:
         return None not in (self._settings.oidc_issuer, self._settings.oidc_audience, self._settings.oidc_jwks_url)
 
     async def verify(self, token: str) -> Principal | None:
-        """Return who the token speaks for, or nothing, whatever is wrong with it."""
+        """Return who the token speaks for, or nothing, whatever is wrong with it.
+
+        Raises
+        ------
+        Problem
+            ``maintenance`` while the issuer's keys were never had: then no token can be judged, good or bad.
+        """
         settings = self._settings
         try:
             header = jwt.get_unverified_header(token)
@@ -66,18 +75,26 @@ class TokenVerifier:
         tenant_id = claims.get(settings.oidc_tenant_claim)
         if not isinstance(tenant_id, str) or not tenant_id:
             return None
-        granted = frozenset(str(claims.get("scope", "")).split()) & SCOPES
+        granted = frozenset(str(claims.get("scope", "")).split()) & TENANT_SCOPES
         actor = f"oidc:{claims['sub']}"[:200]
         return Principal(tenant_id=tenant_id, actor=actor, scopes=granted, is_machine="client_id" in claims)
 
     async def _key(self, key_id: str) -> Any:
         now = self._monotonic()
         is_stale = now - self._fetched_at > KEYS_KEPT_S
-        is_unknown = key_id not in self._keys and now - self._fetched_at > REFETCH_PAUSE_S
+        pause = REFETCH_PAUSE_S if self._keys else FIRST_FETCH_PAUSE_S
+        is_unknown = key_id not in self._keys and now - self._fetched_at > pause
         if is_stale or is_unknown:
             async with self._lock:
-                if self._fetched_at <= now - REFETCH_PAUSE_S or not self._keys:
+                if self._fetched_at <= now - pause:
                     await self._fetch(now)
+        if not self._keys:
+            raise Problem(
+                "maintenance",
+                "Tokens cannot be checked: the identity provider's keys could not be fetched. Try again, or use an "
+                "API key.",
+                headers={"Retry-After": str(int(FIRST_FETCH_PAUSE_S))},
+            )
         return self._keys.get(key_id)
 
     async def _fetch(self, now: float) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
+from app.access.metering import ESTIMATES
 from app.access.principal import COSTS, Principal
 from app.catalog import service as catalog
 from app.catalog.pricebooks import PriceBook
@@ -40,7 +41,7 @@ async def judge_claims(
     terms, snapshot, book = await _look_up(request, body, principal)
     asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
     answer = await within_time(request, service.judge_claims, snapshot, asked, today, book)
-    return _answer(answer, terms, principal)
+    return _answer(request, answer, terms, principal)
 
 
 @router.post(
@@ -59,10 +60,11 @@ async def compare_supplies(
     terms, snapshot, book = await _look_up(request, body, principal)
     asked, today = body.model_copy(update={"terms": terms}), request.app.state.clock.now().date()
     answer = await within_time(request, compare, snapshot, asked, today, book)
-    return _answer(answer, terms, principal)
+    return _answer(request, answer, terms, principal)
 
 
-def _answer(answer: dict[str, Any], terms: Terms, principal: Principal) -> Response:
+def _answer(request: Request, answer: dict[str, Any], terms: Terms, principal: Principal) -> Response:
+    request.app.state.authenticator.meter.count(principal.tenant_id, ESTIMATES)
     shown = answer
     if not principal.has(COSTS):
         shown = estimates.without_costs(answer)

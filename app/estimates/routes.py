@@ -7,7 +7,8 @@ from fastapi import APIRouter, Body, Depends, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app.access.dependencies import require_scopes
+from app.access.dependencies import check_items, require_scopes
+from app.access.metering import ESTIMATES
 from app.access.principal import COSTS, Principal
 from app.catalog import service as catalog
 from app.catalog.pricebooks import PriceBook
@@ -35,11 +36,12 @@ async def create_estimate(
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Compute options for every item, ranked over the catalog. Nothing is persisted."""
+    check_items(principal, len(body.items), request)
     asked = service.with_tenant_defaults(body, principal.default_currency)
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
     estimate = await within_time(request, studies.estimate_with_advice, snapshot, asked, today, book)
-    return _answer(estimate.as_json(), principal)
+    return _answer(request, estimate.as_json(), principal)
 
 
 @router.post(
@@ -55,14 +57,16 @@ async def create_sensitivity(
     principal: Annotated[Principal, Depends(require_scopes("estimates:run"))],
 ) -> Response:
     """Vary every uncertain input of the recommended options, one at a time and all at once. Nothing is persisted."""
+    check_items(principal, len(body.items), request)
     asked = service.with_tenant_defaults(body, principal.default_currency)
     snapshot, book = await _look_up(request, asked, principal.tenant_id)
     today = request.app.state.clock.now().date()
     answer = await within_time(request, studies.study, snapshot, asked, today, body.samples, book)
-    return _answer(answer, principal)
+    return _answer(request, answer, principal)
 
 
-def _answer(answer: dict[str, Any], principal: Principal) -> Response:
+def _answer(request: Request, answer: dict[str, Any], principal: Principal) -> Response:
+    request.app.state.authenticator.meter.count(principal.tenant_id, ESTIMATES)
     shown = answer if principal.has(COSTS) else service.without_costs(answer)
     return Response(orjson.dumps(shown), media_type="application/json")
 

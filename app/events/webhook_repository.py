@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, func, insert, or_, select, update
 
 from app.events.tables import deliveries, webhooks
 from app.events.webhook import Delivery, Webhook
@@ -33,6 +33,11 @@ def list_webhooks(connection: Connection, tenant_id: str, *, after_id: str, limi
         webhooks.c.tenant_id == tenant_id, webhooks.c.status != "deleted", webhooks.c.id > after_id
     )
     return [_webhook(row) for row in connection.execute(statement.order_by(webhooks.c.id).limit(limit))]
+
+
+def count_webhooks(connection: Connection, tenant_id: str) -> int:
+    statement = select(func.count()).where(webhooks.c.tenant_id == tenant_id, webhooks.c.status != "deleted")
+    return connection.execute(statement).scalar_one()
 
 
 def update_webhook(connection: Connection, webhook: Webhook, *, now: datetime, **values: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection
 
-from app.access import audit
+from app.access import audit, quotas
 from app.access.principal import Principal
 from app.events import outbox, repository, signing
 from app.events import webhook_repository as rows
@@ -51,6 +51,10 @@ def create(
 ) -> tuple[Webhook, str]:
     """Keep a webhook whose URL was checked, and return it with its secret, told this once."""
     check_event_types(event_types)
+    quotas.hold(connection, principal.tenant_id, "webhooks")
+    quotas.check_room(
+        connection, principal.tenant_id, "webhooks", rows.count_webhooks(connection, principal.tenant_id), now
+    )
     secret = signing.new_secret()
     webhook = Webhook(
         tenant_id=principal.tenant_id,

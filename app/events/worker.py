@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from app.access import audit_heads
 from app.events import outbox, repository, signing, webhook_repository, webhooks
 from app.events.egress import Egress
 from app.foundation.clock import Clock
@@ -26,6 +27,7 @@ class EventWorker:
         self._database = database
         self._clock = clock
         self._seal = signing.Seal(signing_key)
+        self._signing_key = signing_key
         self.egress = egress
         self._tidied_at = datetime.min.replace(tzinfo=UTC)
         self._task: asyncio.Task[None] | None = None
@@ -69,12 +71,15 @@ class EventWorker:
         )
 
     async def tidy(self) -> None:
-        """Forget, once an hour, the answers kept for retries past their time."""
+        """Once an hour: forget answers kept for retries past their time, sign the heads of chains that lack today's."""
         now = self._clock.now()
         if now - self._tidied_at < TIDY_EVERY:
             return
         self._tidied_at = now
         await self._database.transact(lambda c: forget_expired_keys(c, now), tenant=SYSTEM)
+        await self._database.transact(
+            lambda c: audit_heads.sign_day(c, now=now, signing_key=self._signing_key), tenant=SYSTEM
+        )
 
     async def _run(self) -> None:
         while True:

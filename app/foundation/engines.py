@@ -66,6 +66,8 @@ def _create_sqlite(url: URL, *, pool_size: int, begin: str, read_only: bool, for
         max_overflow=8,
         connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
         json_serializer=_dumps,
+        # An error is logged with its statement: the values in it are customers' data and sealed secrets.
+        hide_parameters=True,
         json_deserializer=orjson.loads,
     )
 
@@ -101,6 +103,8 @@ def _create_postgresql(url: URL, *, pool_size: int, isolation_level: str = "READ
         isolation_level=isolation_level,
         connect_args={"options": options, "application_name": "gpuquote"},
         json_serializer=_dumps,
+        # An error is logged with its statement: the values in it are customers' data and sealed secrets.
+        hide_parameters=True,
         json_deserializer=orjson.loads,
     )
 

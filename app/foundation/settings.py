@@ -20,6 +20,9 @@ class Settings(BaseSettings):
     log_level: str = "INFO"
     log_format: str = Field(default="json", pattern="^(json|text)$")
 
+    # Prometheus metrics at /metrics: auto = only while the service itself is on loopback.
+    metrics: str = Field(default="auto", pattern="^(auto|off|public)$")
+
     # Signs cursors and share links. Must be set, the same on every worker, where the service is reachable by others.
     secret: SecretStr | None = None
     # Newest first: keys are made with the first pepper and accepted with any of them.
@@ -65,6 +68,11 @@ class Settings(BaseSettings):
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def serves_metrics(self) -> bool:
+        """Whether /metrics answers; what it tells about load is for the operator, not for the public."""
+        return self.metrics == "public" or (self.metrics == "auto" and self.on_loopback)
 
     @property
     def uses_sqlite(self) -> bool:

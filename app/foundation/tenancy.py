@@ -5,6 +5,8 @@ transaction drops to a role that owns nothing: ``gpuquote_app`` sees the rows of
 that is not set; ``gpuquote_system`` (migrations' data, sweepers, the event publisher) sees all.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -33,3 +35,14 @@ def enter_tenant(connection: Connection, tenant: Tenant) -> None:
         return
     role = SYSTEM_ROLE if isinstance(tenant, System) else APP_ROLE
     connection.execute(_ENTER, {"role": role, "tenant": tenant if isinstance(tenant, str) else ""})
+
+
+@contextmanager
+def working_as(connection: Connection, tenant: Tenant, *, afterwards: Tenant) -> Iterator[None]:
+    """Do a part of a transaction for another tenant; for the operator's work on tenants, and nothing else.
+
+    When the block fails its savepoint is rolled back, and the role with it.
+    """
+    enter_tenant(connection, tenant)
+    yield
+    enter_tenant(connection, afterwards)

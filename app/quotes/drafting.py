@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from app.access import quotas
 from app.foundation.identifiers import new_id
 from app.quotes import repository
 from app.quotes.acting import Acting, Notice
@@ -57,6 +58,7 @@ def create_quote(
 ) -> tuple[Quote, Revision]:
     """Store a new quote with its first draft."""
     now = acting.now(connection)
+    quotas.take_quote(connection, acting.tenant_id, now)
     check_external_ref(connection, acting, header.external_ref)
     composed = _compose(connection, acting, prepared, now)
     customer = prepared.spec.get("customer") or {}

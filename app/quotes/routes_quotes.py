@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from app.access import audit
-from app.access.dependencies import idempotent, require_scopes
+from app.access.dependencies import check_items, idempotent, require_scopes
 from app.access.principal import COSTS, Principal
 from app.estimates.examples import REQUESTS
 from app.foundation.answers import shows
@@ -42,6 +42,7 @@ async def create_quote(
     request: Request, principal: Writer, once: Once, preferred: Preferred, body: NewQuoteBody
 ) -> Response:
     """Estimate the body and keep the answer as draft revision 1. A body that cannot be answered leaves no row."""
+    check_items(principal, len(body.items), request)
     work = NewQuote(
         acting=acting_in(request, principal),
         today=request.app.state.clock.now().date(),

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from app.access import service
+from app.access import service, tenants
 from app.access.principal import SCOPES, Principal
 from app.foundation.clock import ManualClock
 from app.foundation.database import SYSTEM, Database
@@ -30,7 +30,7 @@ def make_key(
     pepper_list = Settings(peppers=SecretStr(peppers)).pepper_list
     if database.read_now(lambda c: service.find_tenant(c, tenant), tenant) is None:
         database.transact_now(
-            lambda c: service.create_tenant(c, tenant_id=tenant, name=tenant, default_currency="EUR", now=at), SYSTEM
+            lambda c: tenants.create(c, tenant_id=tenant, name=tenant, default_currency="EUR", now=at), SYSTEM
         )
     operator = Principal(tenant_id=tenant, actor="operator", scopes=SCOPES)
     _, text = database.transact_now(

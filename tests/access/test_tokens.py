@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from app.access.tokens import TokenVerifier
+from app.foundation.problems import Problem
 from app.foundation.settings import Settings
 
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -31,12 +32,15 @@ class Issuer:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.is_down = False
         self.now = 0.0
         client = httpx.AsyncClient(transport=httpx.MockTransport(self._answer))
         self.verifier = TokenVerifier(SETTINGS, client=client, monotonic=lambda: self.now)
 
     def _answer(self, _request: httpx.Request) -> httpx.Response:
         self.asked += 1
+        if self.is_down:
+            raise httpx.ConnectError("the issuer is down")
         return httpx.Response(200, json=jwks())
 
 
@@ -47,7 +51,7 @@ def claims(**changes: Any) -> dict[str, Any]:
         "aud": "gpuquote",
         "sub": "user-1",
         "iat": now,
-        "exp": now + 300,
+        "exp": now + 86_400,
         "tenant_id": "acme",
         "scope": "quotes:read quotes:write root",
     }
@@ -123,3 +127,52 @@ def test_keys_are_fetched_once_and_not_for_every_made_up_id() -> None:
 
     asyncio.run(run())
     assert issuer.asked == 2
+
+
+def test_keys_that_were_fetched_go_on_while_the_issuer_is_down() -> None:
+    issuer = Issuer()
+
+    async def run() -> None:
+        assert await issuer.verifier.verify(signed()) is not None
+        issuer.is_down = True
+        for hours in (1, 2):
+            issuer.now = hours * 3_600.0
+            assert await issuer.verifier.verify(signed()) is not None
+            assert await issuer.verifier.verify(signed(kid="made-up")) is None
+
+    asyncio.run(run())
+
+
+def test_without_any_key_the_answer_is_503_and_the_issuer_is_not_flooded() -> None:
+    issuer = Issuer()
+    issuer.is_down = True
+
+    async def run() -> None:
+        for _ in range(20):
+            with pytest.raises(Problem) as refused:
+                await issuer.verifier.verify(signed())
+            assert (refused.value.status, refused.value.headers["Retry-After"]) == (503, "5")
+        assert issuer.asked == 1
+        issuer.is_down, issuer.now = False, 6.0
+        assert await issuer.verifier.verify(signed()) is not None
+
+    asyncio.run(run())
+
+
+def test_a_symmetric_key_among_the_published_ones_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An issuer that publishes an HMAC key by mistake hands out no way to sign."""
+    import base64
+
+    secret = b"0123456789abcdef0123456789abcdef"
+    encoded = base64.urlsafe_b64encode(secret).decode().rstrip("=")
+    published = {"keys": [*jwks()["keys"], {"kty": "oct", "kid": "h1", "alg": "HS256", "k": encoded}]}
+    monkeypatch.setattr("tests.access.test_tokens.jwks", lambda: published)
+    token = jwt.encode(claims(), secret, algorithm="HS256", headers={"kid": "h1"})
+    assert asyncio.run(Issuer().verifier.verify(token)) is None
+
+
+def test_a_token_carries_none_of_the_operators_rights() -> None:
+    scopes = "quotes:read catalog:write tenants:manage"
+    principal = asyncio.run(Issuer().verifier.verify(signed(scope=scopes)))
+    assert principal is not None
+    assert principal.scopes == {"quotes:read"}

@@ -27,7 +27,9 @@ def every_route(app: FastAPI) -> dict[tuple[str, str], Dependant | None]:
         for route in [mounted] if inner is None else inner():
             for method in getattr(route, "methods", None) or ():
                 if method not in ("HEAD", "OPTIONS"):
-                    found[method, route.path] = getattr(route, "dependant", None)
+                    # {name:path} is written {name} in the API document
+                    path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path)
+                    found[method, path] = getattr(route, "dependant", None)
     documented = {(method.upper(), path) for path, item in app.openapi()["paths"].items() for method in item}
     assert documented <= found.keys()
     return found

@@ -61,6 +61,10 @@ def _admin(**more: Any) -> Operation:
     return Operation(scopes=("admin",), **more)
 
 
+def _operator(**more: Any) -> Operation:
+    return Operation(scopes=("tenants:manage",), shared="tenants are the operator's, who has the scope", **more)
+
+
 def _hooks(**more: Any) -> Operation:
     return Operation(scopes=("webhooks:manage",), **more)
 
@@ -81,17 +85,26 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/healthz"): Operation(public=_HEALTH),
     ("GET", "/readyz"): Operation(public=_HEALTH),
     ("GET", "/version"): Operation(public=_HEALTH),
+    ("GET", "/metrics"): Operation(
+        public="counts by route template; answered on loopback or where the operator says so"
+    ),
     ("GET", "/openapi.json"): Operation(public=_DOCUMENT),
     ("GET", "/docs"): Operation(public=_DOCUMENT),
     ("GET", "/docs.css"): Operation(public=_DOCUMENT),
     ("GET", "/v1/me"): Operation(),
     ("GET", "/v1/usage"): _admin(),
+    ("POST", "/v1/tenants"): _operator(body={"tenant_id": "made", "name": "Made", "first_key": "first"}),
+    ("GET", "/v1/tenants"): _operator(),
+    ("GET", "/v1/tenants/{tenant_id}"): _operator(),
+    ("PATCH", "/v1/tenants/{tenant_id}"): _operator(body={"name": "x"}),
     ("POST", "/v1/api-keys"): _admin(body={"name": "k", "scopes": ["admin"]}),
     ("GET", "/v1/api-keys"): _admin(),
     ("GET", "/v1/api-keys/{key_id}"): _admin(),
     ("DELETE", "/v1/api-keys/{key_id}"): _admin(),
     ("POST", "/v1/api-keys/{key_id}/rotate"): _admin(body={}),
     ("GET", "/v1/audit"): Operation(scopes=("audit:read",)),
+    ("GET", "/v1/audit/head"): Operation(scopes=("audit:read",)),
+    ("GET", "/v1/audit/heads"): Operation(scopes=("audit:read",)),
     ("GET", "/v1/audit/verify"): Operation(scopes=("audit:read",)),
     ("GET", "/v1/events"): _read(),
     ("POST", "/v1/webhooks"): _hooks(body={"url": "https://hooks.example/y"}),
@@ -110,6 +123,9 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/v1/catalog/facts/{kind}"): _catalog(),
     ("GET", "/v1/catalog/fx"): _catalog(query="base=USD&quote=EUR"),
     ("GET", "/v1/catalog/models"): _catalog(),
+    ("GET", "/v1/catalog/models/{model_id}"): _catalog(),
+    ("GET", "/v1/catalog/prices/{price_id}"): _catalog(),
+    ("GET", "/v1/catalog/token-prices"): _catalog(),
     ("GET", "/v1/catalog/nodes"): _catalog(),
     ("GET", "/v1/catalog/offers"): _catalog(),
     ("GET", "/v1/catalog/offers/{offer_id}"): _catalog(),

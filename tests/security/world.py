@@ -9,7 +9,7 @@ import httpx
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.access.principal import SCOPES
+from app.access.principal import TENANT_SCOPES
 from app.events.egress import Egress
 from tests.access.conftest import bearer, make_key
 from tests.quotes.conftest import NOON, job
@@ -100,8 +100,8 @@ def new_party(client: TestClient, tenant: str) -> Party:
     database = client.app.state.database  # type: ignore[attr-defined]
     party = Party(
         tenant=tenant,
-        admin=bearer(make_key(database, tenant, NOON, SCOPES)),
-        approver=bearer(make_key(database, tenant, NOON, SCOPES)),
+        admin=bearer(make_key(database, tenant, NOON, TENANT_SCOPES)),
+        approver=bearer(make_key(database, tenant, NOON, TENANT_SCOPES)),
     )
     _furnish(client, party)
     return party
@@ -133,7 +133,11 @@ def _furnish(client: TestClient, party: Party) -> None:
     client.portal.call(_deliver, client)
     deliveries = client.get(f"/v1/webhooks/{ids['webhook_id']}/deliveries", headers=who).json()["items"]
     ids["delivery_id"] = deliveries[0]["id"]
-    for name, shown in (("quote", f"/v1/quotes/{ids['quote_id']}"), ("revision", path)):
+    for name, shown in (
+        ("quote", f"/v1/quotes/{ids['quote_id']}"),
+        ("revision", path),
+        ("proposal", f"/v1/proposals/{ids['proposal_id']}"),
+    ):
         party.etags[name] = client.get(shown, headers=who).headers["etag"]
 
 
@@ -141,4 +145,5 @@ async def _deliver(client: TestClient) -> None:
     worker = client.app.state.event_worker  # type: ignore[attr-defined]
     await worker.publish()
     await worker.deliver()
+    await worker.tidy()
     await asyncio.sleep(0)
