@@ -49,13 +49,17 @@ class DocumentClient:
     def __init__(self, document: Path, models: ModuleType, address: str, **headers: str) -> None:
         self.models = models
         self._http = httpx.Client(base_url=address, headers=headers, timeout=60)
-        operations = json.loads(document.read_text(encoding="utf-8"))["paths"]
+        told = json.loads(document.read_text(encoding="utf-8"))
+        operations, self._responses = told["paths"], told["components"].get("responses", {})
         self._operations = {
             operation["operationId"]: (method, path, operation)
             for path, item in operations.items()
             for method, operation in item.items()
             if method in METHODS
         }
+
+    def close(self) -> None:
+        self._http.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in self._operations:
@@ -73,6 +77,8 @@ class DocumentClient:
     def _read(self, operation: dict[str, Any], answer: httpx.Response) -> Any:
         described = operation["responses"]
         found = described.get(str(answer.status_code)) or described[f"{answer.status_code // 100}XX"]
+        if "$ref" in found:
+            found = self._responses[found["$ref"].rpartition("/")[2]]
         media_type = answer.headers["content-type"].partition(";")[0]
         reference = found["content"][media_type].get("schema", {}).get("$ref", "").rpartition("/")[2]
         if not media_type.endswith("json"):

@@ -51,6 +51,7 @@ def test_a_generated_client_creates_reads_and_accepts_a_quote(service: str, tmp_
     assert client.proposals_download_proposal(proposal_id=made["id"]).startswith(b"<?xml")
     again = client.lifecycle_accept(**at, body=accept)
     assert again["slug"] == "invalid-transition"
+    client.close()
 
 
 GENERATOR = "GPUQUOTE_CLIENT_PYTHON"
