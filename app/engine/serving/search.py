@@ -1,6 +1,7 @@
 """Facade: the best serving plan of a workload on one accelerator type, or on many."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from app.engine.serving.queueing import is_percentile
 from app.engine.serving.replica import Replicas, check_workload, prepare
 from app.engine.serving.selection import choose, figure_at, no_waits, objectives_hold
 from app.engine.serving.speculation import accepted_tokens
-from app.engine.workload import ServingPlanRequest, ServingWorkload
+from app.engine.workload import LatencyObjective, ServingPlanRequest, ServingWorkload
 
 
 def search_serving(
@@ -69,7 +70,9 @@ def search_serving(
     if workload.objectives:
         floor = _floor(workload, replicas, curve, accepted)
         if floor is not None:
-            return floor
+            worst, refused = floor
+            held = _held(workload, worst, accelerator, fabric, request, calibration, accelerators)
+            return replace(refused, nearest={**refused.nearest, f"{worst.metric}_s": held})
     choice = choose(workload, replicas, curve, accepted, accelerators)
     return answer(workload, replicas, choice, request, calibration, accepted)
 
@@ -124,8 +127,30 @@ def _check_fleet(accelerators: int | None) -> Infeasible | None:
     return None
 
 
-def _floor(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float) -> Infeasible | None:
-    """Say which bytes over which bandwidth bound an objective that no plan holds even for a single request."""
+# what a single request takes leaves no room for others; so much more is tried until the load is served within it
+ROOM = (1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0)
+
+
+def _held(
+    workload: ServingWorkload, least: LatencyObjective, accelerator: Accelerator, fabric: Fabric | None,
+    request: ServingPlanRequest, calibration: ServingCalibration, accelerators: int | None,
+) -> float:  # fmt: skip
+    """The tightest of a few objectives that the load is served within; ``least`` holds for a single request."""
+    for room in ROOM[:-1]:
+        eased = replace(workload, objectives=(replace(least, seconds=least.seconds * room),))
+        outcome = search_serving(eased, accelerator, fabric, request, calibration, accelerators)
+        if isinstance(outcome, ServingResult) and not outcome.saturated and "objectives_met" not in outcome.assumptions:
+            return least.seconds * room
+    return least.seconds * ROOM[-1]
+
+
+def _floor(
+    workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float
+) -> tuple[LatencyObjective, Infeasible] | None:
+    """Say which bytes over which bandwidth bound an objective that no plan holds even for a single request.
+
+    The objective comes back with what a single request takes.
+    """
     highest = curve.rate.max(axis=1, keepdims=True)
     alone = curve.rate * 0.0
     waits = random_waits(workload, curve, alone, highest, replicas.cap) if workload.requests_per_s else no_waits(curve)
@@ -145,7 +170,7 @@ def _floor(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, acce
     weights = float(o.weights_resident_bytes[row, 0] * o.pipeline[row, 0])
     bound = weights / chip.memory_bandwidth_bytes_per_s
     tensor, pipeline, _, data = replicas.plans[row]
-    return Infeasible(
+    refused = Infeasible(
         rule="objective",
         message=f"{worst.metric} of {worst.seconds * 1e3:.1f} ms at p{worst.percentile:g} is below what "
         f"{chip.id} does for "
@@ -158,6 +183,7 @@ def _floor(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, acce
         },
         nearest={f"{worst.metric}_s": float(single[row]), "tensor": tensor},
     )  # fmt: skip
+    return replace(worst, seconds=float(single[row])), refused
 
 
 def _single(
