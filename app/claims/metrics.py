@@ -87,16 +87,15 @@ def _with_hours(*path: str) -> Callable[[Run], Band | None]:
         value, hours = plain(run), run.get("hours")
         if value is None or hours is None:
             return value
-        return Band(
-            p10=value.p50 * hours["p10"] / hours["p50"], p50=value.p50, p90=value.p50 * hours["p90"] / hours["p50"]
-        )
+        down, up = hours["p10"] / hours["p50"], hours["p90"] / hours["p50"]
+        return Band(p10=value.p50 * down, p50=value.p50, p90=value.p50 * up)
 
     return read
 
 
 def _iterations(run: Run) -> Band | None:
     value, hours = run["performance"]["iterations_per_week"], run["performance"]["run_hours"]
-    return Band(p10=value * hours["p50"] / hours["p90"], p50=value, p90=value * hours["p50"] / hours["p10"])
+    return Band(p10=value * (hours["p50"] / hours["p90"]), p50=value, p90=value * (hours["p50"] / hours["p10"]))
 
 
 def _money(path: tuple[str, ...]) -> Callable[[Option], Band | None]:
@@ -113,7 +112,8 @@ def _money(path: tuple[str, ...]) -> Callable[[Option], Band | None]:
         amount = float(value["amount"])
         if p50 <= 0.0:
             return None
-        return Band(p10=amount * p10 / p50, p50=amount, p90=amount * p90 / p50)
+        # the ratio first: equal ends have a ratio of exactly one
+        return Band(p10=amount * (p10 / p50), p50=amount, p90=amount * (p90 / p50))
 
     return read
 
