@@ -42,6 +42,7 @@ def nearest_plan(
     workload : TrainingWorkload
     cluster : Cluster
     request : TrainingPlanRequest
+    calibration : TrainingCalibration
 
     Returns
     -------
