@@ -23,6 +23,7 @@ from app.engine.typical import typical_mixture, typical_transformer
 from app.engine.workload import Software, TrainingWorkload
 from benchmarks.accuracy.run_facts import (
     accelerator_of,
+    batch_of,
     conditions_of,
     plan_loss,
     plan_of,
@@ -39,6 +40,8 @@ KINDS = ("pretrain", "continued_pretrain", "full_finetune", "lora", "qlora")
 # Where a run states no batch: 4 million tokens a step while pretraining as Llama 2 and 3 begin (Touvron et al. 2023;
 # Grattafiori et al. 2024), 32 sequences otherwise (fsdp_qlora and tulu recipes).
 PRETRAIN_BATCH_TOKENS = 4_194_304
+# Large clusters take larger batches: 16 million tokens on Llama 3 405B's 16,384 accelerators.
+LEAST_TOKENS_PER_ACCELERATOR = 1024
 FINETUNE_BATCH_SEQUENCES = 32
 
 # Rows a configuration is spelled with in the file, and its name in a Hugging Face configuration.
@@ -133,7 +136,8 @@ def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float,
     batch_tokens = case.get("global_batch_tokens")
     if batch_tokens is None:
         pretraining = case["kind"].endswith("pretrain")
-        batch_tokens = PRETRAIN_BATCH_TOKENS if pretraining else FINETUNE_BATCH_SEQUENCES * sequence
+        large = max(PRETRAIN_BATCH_TOKENS, LEAST_TOKENS_PER_ACCELERATOR * hardware["count"])
+        batch_tokens = large if pretraining else FINETUNE_BATCH_SEQUENCES * sequence
         basis += ", batch assumed"
     count = hardware["count"]
     rate = accelerator.scale_out_bytes_per_s_per_accelerator
@@ -147,7 +151,7 @@ def _predict(case: Case, calibration: TrainingCalibration) -> tuple[tuple[float,
         method=case["kind"],
         tokens=float(case["tokens"]),
         sequence_length=sequence,
-        global_batch_sequences=max(1, round(batch_tokens / sequence)),
+        global_batch_sequences=batch_of(batch_tokens, sequence, count),
         precision=precision_of(case, accelerator),
         software=Software(stack=stack_of(case), released_year=year),
     )

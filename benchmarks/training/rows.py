@@ -9,9 +9,10 @@ from typing import Any
 
 from app.catalog.shipped import accelerator_id_of, shipped_accelerators, shipped_models, unusable_models
 from app.engine.hardware import Accelerator, Cluster, Fabric
-from app.engine.training.hardware_arrays import COMPILED_VENDORS, dense_peak
-from app.engine.training.setting import FUSED_ATTENTION_YEAR, STACK_FAMILIES, UNFUSED_ATTENTION_STACKS
+from app.engine.training.hardware_arrays import dense_peak
+from app.engine.training.setting import FUSED_ATTENTION_YEAR
 from app.engine.workload import Adapter, Software, TrainingPlanRequest, TrainingWorkload
+from benchmarks.training.layouts import micro_batches_of, request_of, year_of
 from benchmarks.training.stack_words import row_text, source_text, stack_of
 
 METHODS = {
@@ -38,8 +39,6 @@ FP8_YEAR = 2023.4
 # tokens to the target of MLPerf tasks whose rows state none: median of the calibration rows that state both minutes
 # (evaluations taken out) and tokens per second; GPT-3 1.09 to 1.21e9 over 11 rows, Llama 3.1 405B 2.4 to 2.7e9
 MLPERF_TOKENS = {"gpt3-175b": 1.11e9, "llama3.1-405b": 2.51e9}
-# Trainium layouts count NeuronCores; chips hold two (Trn1) or eight, in four logical ones (Trn2)
-CORES_PER_CHIP = {"trainium1": 2, "trainium2": 4}
 
 
 class RowRefusedError(ValueError):
@@ -77,21 +76,6 @@ def read_rows(path: Path) -> list[Mapping[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _year(row: Mapping[str, Any]) -> float | None:
-    title = str((row.get("source") or {}).get("title", ""))
-    # a paper dates its software, whatever repository carries its table today
-    if paper := re.search(r"et al\.?,? (\d{4})", title):
-        return float(paper.group(1)) + 0.3
-    # the container a table names is its software; the date of the file that carries it only bounds it
-    if container := re.search(r"\(2(\d)\.(\d\d) (?:era|container)\)", source_text(row)):
-        return 2020.0 + float(container.group(1)) + (float(container.group(2)) - 0.5) / 12.0
-    stated = row.get("software_released_on")
-    if not stated:
-        return None
-    parts = str(stated).split("-")
-    return float(parts[0]) + (float(parts[1]) - 0.5) / 12.0 if len(parts) > 1 else float(parts[0]) + 0.5
-
-
 def _accelerator(row: Mapping[str, Any]) -> Accelerator:
     try:
         key = accelerator_id_of(str(row["gpu"]))
@@ -116,11 +100,6 @@ def _precision(row: Mapping[str, Any], accelerator: Accelerator, year: float | N
     raise RowRefusedError(f"precision {stated!r} is not a training format the engine knows")
 
 
-def _micro_batches(row: Mapping[str, Any]) -> int | None:
-    found = re.search(r"mbc=(\d+)", str(row.get("notes") or ""))
-    return int(found.group(1)) if found else None
-
-
 def _mtp(row: Mapping[str, Any]) -> int:
     notes = str(row.get("notes") or "").lower()
     if "w/o mtp" in notes or "without mtp" in notes:
@@ -130,60 +109,6 @@ def _mtp(row: Mapping[str, Any]) -> int:
     implied = (row.get("derived") or {}).get("implied_gflops_per_token")
     # DeepSeek-V3 counts 250 GFLOP a token without its prediction layer and 260 with it
     return int(implied is not None and row["model"]["family_key"] == "deepseek-v3" and 256.0 < implied < 268.0)
-
-
-def _request(row: Mapping[str, Any], accelerator: Accelerator, batch: int | None) -> TrainingPlanRequest:
-    plan = dict(row.get("parallelism") or {})
-    count, cores = int(row["gpus"]), CORES_PER_CHIP.get(accelerator.id, 1)
-    tensor, data = plan.get("tp"), plan.get("dp")
-    if cores > 1 and tensor:
-        tensor = max(tensor // cores, 1)
-    shard = plan.get("fsdp")
-    sharding = "zero3" if shard and shard > 1 else None
-    if sharding is None and plan.get("dp") and STACK_FAMILIES.get(stack_of(row) or "megatron") == "megatron":
-        # a stated data-parallel degree means replicated weights in these stacks
-        sharding = "zero1"
-    if sharding == "zero3" and "shard_grad_op" in row_text(row):
-        sharding = "zero2"
-    product = (tensor or 1) * (plan.get("pp") or 1) * (plan.get("cp") or 1)
-    # a stated data degree that does not make up the accelerators counts something else (replicas net of experts)
-    if data and (tensor is None or product * data != count):
-        data = None
-    recompute = str(row.get("recompute") or "")
-    level = next((name for name in ("selective", "full", "none") if recompute.startswith(name)), None)
-    virtual = plan.get("vp")
-    micro = row.get("micro_batch")
-    if micro is None and row.get("global_batch") is None and _micro_batches(row):
-        # the batch is derived from the stated number of micro-batches, one sequence each
-        micro = 1
-    if virtual is None and "1f1b" in row_text(row) and "interleaved" not in row_text(row):
-        virtual = 1
-    # compiled stacks shard the batch over every chip: a micro-batch that overfills it is another unit's
-    compiled = accelerator.vendor in COMPILED_VENDORS
-    at_once = micro and micro * (count // product if compiled and not plan.get("pp") else 1)
-    if at_once and batch and at_once > batch:
-        micro = None
-    return TrainingPlanRequest(
-        tensor=tensor,
-        pipeline=plan.get("pp"),
-        virtual_pipeline=virtual,
-        context=plan.get("cp"),
-        expert=plan.get("ep"),
-        data=data,
-        sharding=sharding,
-        micro_batch_sequences=micro,
-        recompute=level,
-        sequence_parallel=_sequence_parallel(row, recompute),
-    )
-
-
-def _sequence_parallel(row: Mapping[str, Any], recompute: str) -> bool | None:
-    """As stated; else off before it became the recipes' default, together with fused attention."""
-    if "sequence parallel" in recompute:
-        return True
-    year = _year(row)
-    old = year is not None and year < FUSED_ATTENTION_YEAR
-    return False if old or stack_of(row) in UNFUSED_ATTENTION_STACKS else None
 
 
 def row_of(row: Mapping[str, Any]) -> Row:
@@ -198,7 +123,7 @@ def row_of(row: Mapping[str, Any]) -> Row:
     transformer = shipped_models().get(family)
     if transformer is None:
         raise RowRefusedError(unusable_models().get(family, f"model {family!r} is not in the catalog"))
-    accelerator, year = _accelerator(row), _year(row)
+    accelerator, year = _accelerator(row), year_of(row)
     precision = _precision(row, accelerator, year)
     task = str(row.get("task") or "pretrain")
     if task not in METHODS:
@@ -208,8 +133,11 @@ def row_of(row: Mapping[str, Any]) -> Row:
     count = int(row["gpus"])
     old = year is not None and year < FUSED_ATTENTION_YEAR
     sequence = int(row.get("seq_len") or (OLD_DEFAULT_SEQUENCE if old else DEFAULT_SEQUENCE))
-    request = _request(row, accelerator, row.get("global_batch"))
+    request = request_of(row, accelerator, row.get("global_batch"))
     batch = row.get("global_batch") or _default_batch(row, request, count, sequence)
+    if request.data and batch % request.data:
+        # a batch told in round tokens: the nearest one that the stated replicas share evenly
+        batch = max(round(batch / request.data), 1) * request.data
     moe = any(getattr(g.feed_forward, "experts", 0) for g in transformer.groups)
     workload = TrainingWorkload(
         transformer=transformer,
@@ -253,7 +181,7 @@ def _document(row: Mapping[str, Any], task: str) -> float | None:
 def _default_batch(row: Mapping[str, Any], request: TrainingPlanRequest, count: int, sequence: int) -> int:
     ranks = max(count // ((request.tensor or 1) * (request.pipeline or 1) * (request.context or 1)), 1)
     micro = request.micro_batch_sequences or 1
-    if batches := _micro_batches(row):
+    if batches := micro_batches_of(row):
         return ranks * micro * batches
     at_once = ranks * micro
     return at_once * max(round(DEFAULT_BATCH_TOKENS / sequence / at_once), 1)

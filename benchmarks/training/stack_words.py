@@ -7,6 +7,12 @@ from typing import Any
 # words in a row's source, and failing that in its notes, that name its stack; first hit wins
 STACK_WORDS = (
     ("simumax", "plain"),
+    # a vendor's fork of somebody's framework is that vendor's stack
+    ("habana", "habana"),
+    ("habanaai", "habana"),
+    ("gaudi", "habana"),
+    ("neuron", "neuron"),
+    ("neuronx", "neuron"),
     ("megatron-deepspeed", "megatron-deepspeed"),
     ("bigscience", "megatron-deepspeed"),
     ("gpt-neox", "megatron-deepspeed"),
@@ -19,11 +25,6 @@ STACK_WORDS = (
     ("levanter", "jax"),
     ("paxml", "jax"),
     ("palm", "jax"),
-    ("neuron", "neuron"),
-    ("neuronx", "neuron"),
-    ("habana", "habana"),
-    ("habanaai", "habana"),
-    ("gaudi", "habana"),
     ("torchtitan", "torchtitan"),
     ("automodel", "automodel"),
     ("llm-foundry", "llm-foundry"),

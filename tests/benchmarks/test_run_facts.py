@@ -69,6 +69,27 @@ def test_samples_are_their_mean_length_unless_packed() -> None:
     assert facts.sequence_of(case()) == facts.SEQUENCE
 
 
+@pytest.mark.parametrize(
+    ("tokens", "sequence", "accelerators", "sequences"),
+    [
+        # 976.6 told, shared by all 992, by half of 2,048; 440 has no power of two near 1,758 but itself four times
+        (4e6, 4096, 992, 992),
+        (4e6, 4096, 2048, 1024),
+        (3.6e6, 2048, 440, 1760),
+        (524288, 1024, 8, 512),
+    ],
+)
+def test_a_batch_told_in_round_tokens_is_shared_evenly(
+    tokens: float, sequence: int, accelerators: int, sequences: int
+) -> None:
+    assert facts.batch_of(tokens, sequence, accelerators) == sequences
+
+
+def test_hands_restarted_jobs_before_automatic_recovery() -> None:
+    assert facts.conditions_of(2023.5).reliability == facts.MANUAL
+    assert facts.conditions_of(2024.5).reliability.restart_s[1] < facts.MANUAL.restart_s[1]
+
+
 def test_an_unstated_plan_is_slower_than_the_best_beyond_one_node() -> None:
     small, large = (Cluster(accelerator=A100, accelerators=count, fabric=None) for count in (8, 16))
     assert facts.plan_loss(small) == (1.0, 1.0, 1.0)

@@ -56,6 +56,41 @@ def test_trainium_layouts_count_cores() -> None:
     assert row.request.tensor == 4
 
 
+def test_full_sharding_over_everything_leaves_no_other_degree() -> None:
+    plan = {"tp": None, "pp": None, "cp": None, "dp": None, "fsdp": 64}
+    request = row_of(raw(gpus=64, parallelism=plan)).request
+    assert (request.tensor, request.pipeline, request.context, request.data) == (1, 1, 1, 64)
+    request = row_of(raw(gpus=512, parallelism=plan | {"tp": 8})).request
+    assert (request.tensor, request.pipeline, request.data) == (8, 1, 64)
+    request = row_of(raw(gpus=1024, parallelism=plan | {"tp": 8})).request
+    assert (request.tensor, request.pipeline, request.data) == (8, 1, None)
+
+
+def test_a_round_batch_is_shared_by_the_stated_replicas() -> None:
+    plan = {"tp": 8, "pp": 1, "cp": 1, "dp": None, "fsdp": 124}
+    assert row_of(raw(gpus=992, global_batch=1024, parallelism=plan)).workload.global_batch_sequences == 992
+
+
+@pytest.mark.parametrize(
+    ("stated", "version", "year"),
+    [
+        ("2025-04", "repo commit 26e42fa9 2025-04-18 (24.05 era)", 2024.0 + 4.5 / 12.0),
+        (None, "24.11", 2024.0 + 10.5 / 12.0),
+        (None, "commit 4dcaae5 2023-06-01", 2023.0 + 5.5 / 12.0),
+        (None, "main", None),
+    ],
+)
+def test_software_is_dated_by_its_container(stated: str | None, version: str, year: float | None) -> None:
+    source = {"title": "tables", "version_or_date": version}
+    found = row_of(raw(source=source, software_released_on=stated)).workload.software.released_year
+    assert found == (None if year is None else pytest.approx(year))
+
+
+def test_a_vendors_fork_is_that_vendors_stack() -> None:
+    fork = {"title": "Gaudi", "repo_or_site": "HabanaAI/Megatron-DeepSpeed"}
+    assert row_of(raw(gpu="Gaudi2", source=fork)).workload.software.stack == "habana"
+
+
 def test_malformed_rows_never_crash() -> None:
     rows, refused = readable_rows([{"id": "empty"}, raw(id="text", gpus="many"), raw(id="fine")])
     assert [row.id for row in rows] == ["fine"]

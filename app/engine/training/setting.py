@@ -19,9 +19,11 @@ FUSED_ATTENTION_YEAR = 2023.2
 SEQUENCE_PARALLEL_YEAR = 2022.25
 # context parallelism: Ring Attention (Liu et al., October 2023), Megatron-Core 0.5
 CONTEXT_PARALLEL_YEAR = 2023.8
-# dispatchers that send a token once to each node, whatever number of its experts live there (DeepEP, February 2025),
-# with fused routing and permutation (Megatron-Core 0.13, summer 2025), without which many small experts wait long
-NODE_DISPATCH_YEAR, NODE_DISPATCH_FAMILIES, MANY_EXPERTS = 2025.5, ("megatron",), 64
+# dispatchers that send a token once to each node, whatever number of its experts live there: DeepSeek-V3's own of
+# December 2024 (DeepEP), where no stack is named; in NVIDIA's stacks since summer 2025 (Megatron-Core 0.13), with fused
+# routing and permutation, without which many small experts wait long
+UNNAMED_NODE_DISPATCH_YEAR, NODE_DISPATCH_YEAR = 2024.9, 2025.5
+NODE_DISPATCH_FAMILIES, EARLY_EXPERTS_FAMILIES, MANY_EXPERTS = ("megatron", "pytorch", "plain"), ("megatron",), 64
 # dropless mixture-of-experts layers without host synchronisation: Megatron-Core 0.16 and later, 2026, with grouped
 # matmuls whose sizes stay on the device, which exist in MXFP8 on Blackwell
 SYNC_FREE_EXPERTS_YEAR, SYNC_FREE_FAMILIES = 2026.35, ("megatron",)
@@ -63,6 +65,7 @@ STACK_FAMILIES = {
     # anyone's own run of an open framework with its defaults: no vendor recipe
     "plain": "plain",
 }
+VENDOR_FAMILIES = {"Google": "xla", "AWS": "neuron", "Intel": "habana"}
 # families that are not a vendor's own tuned recipes: what they lose together stands for one that was not measured
 OWN_STACK_FAMILIES = ("pytorch", "deepspeed", "neuron", "habana", "plain")
 # families whose attention kernels of the time were written for Ampere (FlashAttention 2: 0.35 of an H100's peak against
@@ -105,6 +108,7 @@ class Setting:
     precision: str
     curve_format: str
     family: str
+    stack_named: bool
     fused_attention: bool
     sequence_parallel: bool
     context_parallel: bool
@@ -117,12 +121,14 @@ class Setting:
     @property
     def early_experts(self) -> bool:
         """Whether many small experts meet a stack of before fused routing and permutation."""
-        return self.many_experts and self.family in NODE_DISPATCH_FAMILIES and self.year < NODE_DISPATCH_YEAR
+        late = not self.stack_named or self.year >= NODE_DISPATCH_YEAR
+        return self.many_experts and self.family in EARLY_EXPERTS_FAMILIES and not late
 
     @property
     def node_dispatch(self) -> bool:
         """Whether a token is sent once to each node rather than once to each expert."""
-        return self.family in NODE_DISPATCH_FAMILIES and self.year >= NODE_DISPATCH_YEAR
+        since = NODE_DISPATCH_YEAR if self.stack_named else UNNAMED_NODE_DISPATCH_YEAR
+        return self.family in NODE_DISPATCH_FAMILIES and self.year >= since
 
     @property
     def sync_free(self) -> bool:
@@ -182,11 +188,11 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
     software = workload.software
     year = NEWEST_SOFTWARE_YEAR if software.released_year is None else software.released_year
     stack = software.stack or ""
-    family = STACK_FAMILIES.get(stack) or {"Google": "xla", "AWS": "neuron", "Intel": "habana"}.get(
-        accelerator.vendor, "megatron"
-    )
+    # whatever framework a program is written in, these vendors' compilers make it
+    family = VENDOR_FAMILIES.get(accelerator.vendor) or STACK_FAMILIES.get(stack, "megatron")
     if family == "xla" and accelerator.vendor == "NVIDIA":
         family = "xla_gpu"
+    unfused = stack in UNFUSED_ATTENTION_STACKS and accelerator.vendor not in VENDOR_FAMILIES
     experts = max(getattr(g.feed_forward, "experts", 0) for g in workload.transformer.groups)
     moe = experts > 0
     method = {"lora": "adapter", "qlora": "adapter"}.get(workload.method, "full")
@@ -196,8 +202,9 @@ def setting_of(workload: TrainingWorkload, accelerator: Accelerator) -> Setting:
         precision=PRECISION_CLASSES[workload.precision],
         curve_format=FORMATS[workload.precision].peak,
         family=family,
-        fused_attention=year >= FUSED_ATTENTION_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
-        sequence_parallel=year >= SEQUENCE_PARALLEL_YEAR and stack not in UNFUSED_ATTENTION_STACKS,
+        stack_named=software.stack is not None,
+        fused_attention=year >= FUSED_ATTENTION_YEAR and not unfused,
+        sequence_parallel=year >= SEQUENCE_PARALLEL_YEAR and not unfused,
         context_parallel=year >= CONTEXT_PARALLEL_YEAR,
         year=year,
         log_power=_log_power(accelerator),

@@ -1,0 +1,42 @@
+"""Which stack a setting takes a job to run on, and what follows for mixtures of experts."""
+
+from typing import Any
+
+import pytest
+
+from app.engine.training.setting import Setting, setting_of
+from app.engine.workload import Software
+from tests.engine.training.builders import accelerator, workload
+
+
+def setting(key: str = "h100-sxm5-80", family: str = "deepseek-v3", **changes: Any) -> Setting:
+    stack, year = changes.pop("stack", None), changes.pop("year", None)
+    job = workload(family, software=Software(stack=stack, released_year=year), **changes)
+    return setting_of(job, accelerator(key))
+
+
+@pytest.mark.parametrize(("key", "family"), [("gaudi2", "habana"), ("tpu-v5p", "xla"), ("trainium1", "neuron")])
+def test_some_vendors_compile_every_framework(key: str, family: str) -> None:
+    found = setting(key, stack="megatron-deepspeed", year=2024.0)
+    assert found.family == family
+    assert found.fused_attention
+
+
+def test_early_experts_are_a_named_stacks_and_many() -> None:
+    assert setting(stack="nemo", year=2025.4).early_experts
+    assert not setting(stack=None, year=2025.4).early_experts
+    assert not setting(stack="nemo", year=2025.8).early_experts
+    assert not setting(family="mixtral-8x7b", stack="nemo", year=2025.4).early_experts
+
+
+def test_tokens_cross_once_a_node_since_their_dispatchers_do() -> None:
+    assert setting(stack=None, year=2024.95).node_dispatch
+    assert not setting(stack="nemo", year=2024.95).node_dispatch
+    assert setting(stack="nemo", year=2025.8).node_dispatch
+    assert not setting("tpu-v5p", year=2026.0).node_dispatch
+
+
+def test_sync_free_experts_are_mxfp8_only() -> None:
+    assert setting("gb200-186", precision="mxfp8", stack="nemo", year=2026.5).sync_free
+    assert not setting("gb200-186", precision="bf16", stack="nemo", year=2026.5).sync_free
+    assert not setting("gb200-186", precision="mxfp8", stack="plain", year=2026.5).sync_free
