@@ -89,7 +89,7 @@ def egress_line(bill: Bill, run: Run, provider: str) -> None:
     if moved == 0:
         return
     gigabytes = CONTEXT.divide(moved, GIGABYTE)
-    charge = "recurring" if run["kind"] == "inference" else "usage"
+    monthly = run["kind"] == "inference"
     listed = egress_price(bill.terms.snapshot, provider, gigabytes)
     if listed is None:
         bill.excluded.append(
@@ -106,13 +106,14 @@ def egress_line(bill: Bill, run: Run, provider: str) -> None:
     priced, native = bill.terms.price(price, gigabytes, None)
     bill.add(
         kind="egress",
-        charge=charge,  # type: ignore[arg-type]
+        charge="recurring" if monthly else "usage",
         en="Data leaving the provider",
         zh="出网流量",
         billed=gigabytes,
         unit="gb",
         priced=priced,
         native_unit=native,
+        hours_basis="730" if monthly else None,
         evidence={"source": source, "stale": False, **fact_links("egress", source)},
     )
     bill.assumptions.append(

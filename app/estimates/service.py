@@ -47,6 +47,7 @@ __all__ = [
     "price",
     "price_book_of",
     "price_day",
+    "replay",
     "sensitivity",
     "sizes",
     "with_tenant_defaults",
@@ -155,6 +156,20 @@ def price(
         kept = keep.get(item.id)
         items.append(price_item(snapshot, item, stored[item.id], selection, terms, at, _whole, kept).content)
     return _content(items, terms)
+
+
+def replay(snapshot: Snapshot, request: EstimateRequest, engine_outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Run the engine again and give what it says now of the stored runs, in the form they are stored in.
+
+    Which runs were stored depends on prices, terms and selections; what the engine says of a run does not.
+    """
+    stored = {output["id"]: {run["key"] for run in output["runs"]} for output in engine_outputs["items"]}
+    items = []
+    for i, item in enumerate(request.items):
+        at = f"/items/{i}"
+        found = run_item(snapshot, item, _selected(snapshot, item, at), at)
+        items.append(found.kept(stored[item.id]))
+    return {"engine_version": ENGINE_VERSION, "items": items}
 
 
 def pins(snapshot: Snapshot, request: EstimateRequest, today: date, book: PriceBook | None = None) -> Mapping[str, Any]:

@@ -116,8 +116,8 @@ def priced_line(
     """A line whose net is quantity x net unit price, rounded once."""
     if billed < 0:
         raise PricingError(f"line {number}: a billed quantity is not negative, got {plain(billed)}")
-    if ("hour" in unit or "month" in unit) and hours_basis is None:
-        raise PricingError(f"line {number}: {unit} needs an hours basis")
+    if ("hour" in unit or "month" in unit or charge == "recurring") and hours_basis is None:
+        raise PricingError(f"line {number}: {charge} {unit} needs an hours basis")
     amount = quantity(billed)
     return Line(
         id=str(number),

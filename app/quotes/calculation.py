@@ -90,6 +90,10 @@ class Calculator:
         pins = estimates.pins(self.snapshot, request, as_of, self.book)
         return self._calculation(content, engine_outputs, pins)
 
+    def replay(self, spec: Mapping[str, Any], engine_outputs: Any, *, as_of: date) -> Any:
+        """What the running engine says of the runs in stored outputs."""
+        return estimates.replay(self.snapshot, _on_day(spec, as_of), engine_outputs)
+
     def improvements(
         self, spec: Mapping[str, Any], item_id: str, option: Mapping[str, Any], *, as_of: date
     ) -> list[dict[str, Any]]:

@@ -79,14 +79,13 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
     )
     as_of = date.fromisoformat(pins.as_of)
     keep = supply_of(selected_options(content["items"]))
-    replayed = calculator.price_again(
-        content["spec"], orjson.loads(revision.engine_outputs_text), as_of=as_of, keep=keep
-    )
+    outputs = orjson.loads(revision.engine_outputs_text)
+    replayed = calculator.price_again(content["spec"], outputs, as_of=as_of, keep=keep)
     recomputed = _recompose(revision, content, pins, replayed)
     engine = UNAVAILABLE
     if engine_runs:
-        fresh = calculator.calculate(content["spec"], as_of=as_of, today=as_of, keep=keep)
-        same = canonical_text(fresh.engine_outputs).text == revision.engine_outputs_text
+        fresh = calculator.replay(content["spec"], outputs, as_of=as_of)
+        same = canonical_text(fresh).text == revision.engine_outputs_text
         engine = MATCH if same else MISMATCH
     money = MATCH if recomputed.sealed.sha256 == revision.head.content_sha256 else MISMATCH
     return Verdict(

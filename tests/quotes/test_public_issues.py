@@ -327,6 +327,6 @@ def test_row_31_hours_and_months_say_what_they_count(client: TestClient, desk: D
     monthly = client.post("/v1/quotes", json={"items": [serving]}).json()["current_revision"]
     for revision in (desk.create()["current_revision"], monthly):
         lines = [line for option in revision["items"][0]["options"] for line in option["cost"]["lines"]]
-        timed = [line for line in lines if "hour" in line["unit"] or "month" in line["unit"]]
+        timed = [line for line in lines if line["charge"] == "recurring" or "hour" in line["unit"]]
         assert timed
         assert all(line["hours_basis"] for line in timed)

@@ -186,3 +186,24 @@ def test_all_causes_together(desk: Desk, shop: Shop, client: TestClient, monkeyp
     assert not any("not separable" in note for note in drift["notes"])
     compared = client.get(f"/v1/quotes/{quote['id']}/compare?from=1&to=2").json()
     assert compared["changes"][0]["drift"] == drift
+
+
+def test_a_held_draft_that_drops_what_was_kept_still_verifies(desk: Desk, shop: Shop, client: TestClient) -> None:
+    """Its stored runs are those of the earlier selection; the engine is asked for just these."""
+    supply = {"accelerators": ["h100-sxm5-80", "h200-sxm-141", "b200-sxm-180"], "accelerator_count": 64}
+    training = {"kind": "training", "model": {"parameters": 1e10}, "tokens": 1.1e11}
+    item = {"job": training, "supply": supply, "constraints": {"max_options": 1}}
+    quote = desk.create(items=[item])
+    desk.issue(quote["id"])
+    shop.set_price(selected(quote["current_revision"])["offer"]["id"], "9")
+    repriced = reprice(client, quote["id"])
+    kept = selected(repriced)
+    assert len(repriced["items"][0]["options"]) > 1
+    desk.issue(quote["id"], 2)
+    held = client.post(f"/v1/quotes/{quote['id']}/revisions", json={"pricing": "hold"}).json()
+    other = next(o["id"] for o in held["items"][0]["options"] if o["id"] != kept["id"])
+    path = f"/v1/quotes/{quote['id']}/revisions/3"
+    changes = {"selections": {"item-1": other}, "terms": {"discount": "0.02"}}
+    chosen = client.patch(path, json=changes, headers={"If-Match": held["etag"]}).json()
+    assert selected(chosen)["id"] == other
+    assert client.post(f"{path}/verify").json()["parts"] == {"content": "match", "money": "match", "engine": "match"}
