@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -131,6 +132,7 @@ def _check_fleet(accelerators: int | None) -> Infeasible | None:
 ROOM = (1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0)
 
 
+@lru_cache(maxsize=4096)
 def _held(
     workload: ServingWorkload, least: LatencyObjective, accelerator: Accelerator, fabric: Fabric | None,
     request: ServingPlanRequest, calibration: ServingCalibration, accelerators: int | None,
