@@ -79,6 +79,7 @@ with Client(base_url=sys.argv[1], raise_on_unexpected_status=True) as client:
 """
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(
     GENERATOR not in os.environ,
     reason=f"{GENERATOR} names no Python that has openapi-python-client, which does not install beside our typer",

@@ -107,6 +107,7 @@ def test_a_draft_says_so() -> None:
     assert check(write(VARIANTS["one item"])).findtext(f"{CBC}ID") == "Q-2026-000007-2"
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(
     "GPUQUOTE_UBL_XSD" not in os.environ, reason="GPUQUOTE_UBL_XSD names no copy of OASIS's UBL 2.1 xsd/"
 )
