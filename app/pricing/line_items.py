@@ -165,6 +165,7 @@ def with_contingency(lines: Sequence[Line], share: Decimal, source: str) -> tupl
                     billed=share,
                     unit="share",
                     priced=Waterfall(list_unit_price=base),
+                    hours_basis=chosen[0].hours_basis if charge == "recurring" else None,
                     tax_category=category,
                     evidence={"source": source},
                 )

@@ -1,5 +1,6 @@
 """Identities on rounded values, allocation, tax scopes, and prices that are missing."""
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -115,6 +116,20 @@ def test_contingency_is_its_own_line_after_markup() -> None:
         ("contingency", "usage", "10.00"),
     ]
     assert len({x.id for x in lines}) == 4
+
+
+def test_a_monthly_contingency_counts_the_hours_its_lines_count() -> None:
+    monthly = replace(line(10, "100", "1", charge="recurring"), hours_basis="730")
+    *_, added = with_contingency([monthly], Decimal("0.1"), "terms")
+    assert (added.kind, added.charge, added.hours_basis, added.net.text) == ("contingency", "recurring", "730", "10.00")
+
+
+def test_a_monthly_line_without_its_hours_basis_is_refused() -> None:
+    with pytest.raises(PricingError, match="hours basis"):
+        priced_line(
+            number=1, kind="egress", charge="recurring", description={}, billed=Decimal(1), unit="gb",
+            priced=Waterfall(list_unit_price=Money.parse("1", "USD")),
+        )  # fmt: skip
 
 
 @given(
