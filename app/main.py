@@ -62,8 +62,8 @@ def money_problem(error: Exception) -> Problem:
 
 def operation_id(route: APIRoute) -> str:
     """Name an operation as generated clients call it: what it belongs to, and what it does."""
-    about = str(route.tags[0]).lower().replace(" ", "_")
-    return f"{about}_{route.name}"
+    about = [str(tag).lower().replace(" ", "_") for tag in route.tags[:1]]
+    return "_".join([*about, route.name])
 
 
 async def catalog_check(database: Database) -> str | None:

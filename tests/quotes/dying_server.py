@@ -10,7 +10,7 @@ from typing import Any
 import app.__main__ as entry
 from app.foundation import idempotency
 from app.jobs import answering
-from app.quotes import preparing, service
+from app.quotes import asked, preparing
 
 
 def _die(*_: Any, **__: Any) -> None:
@@ -37,7 +37,7 @@ POINTS: dict[str, Callable[[], None]] = {
     # in a calculation so long that its key is reserved
     "leased": _at(preparing.Plan, "run", after=False, wait_s=answering.SHORT_CALCULATION_S + 1.0),
     # rows written, not committed
-    "stored": _at(service, "create_quote", after=True),
+    "stored": _at(asked, "create_quote", after=True),
     # committed, not answered
     "committed": _at(idempotency.Idempotency, "_respond", after=False),
 }

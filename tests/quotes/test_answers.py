@@ -32,7 +32,10 @@ def test_every_request_of_the_document_is_answered_in_its_shape(client: TestClie
     "item",
     [
         {"supply": {"purchase_models": ["owned"], "accelerators": ["h100-sxm5-80"], "accelerator_count": 64}},
-        {"constraints": {"solve_for": "tokens", "deadline_hours": 100}},
+        {
+            "job": {"kind": "training", "model": {"ref": "llama3-8b"}},
+            "constraints": {"solve_for": "tokens", "deadline_hours": 100},
+        },
         {"job": {"kind": "training", "model": {"ref": "llama3-8b"}, "method": "lora", "tokens": 1e9}},
         {"supply": {"accelerators": ["h100-sxm5-80"], "purchase_models": ["capacity_block"]}},
     ],
