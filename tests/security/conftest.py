@@ -54,7 +54,7 @@ def _served(url: str) -> Iterator[World]:
         yield build_world(client)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def world(request: pytest.FixtureRequest) -> World:
     """The world on either database; built once, so tests leave what others need."""
     found: World = request.getfixturevalue(f"world_on_{request.param}")

@@ -122,8 +122,8 @@ class Planted:
 
 
 @pytest.fixture(scope="module")
-def planted(world_on_sqlite: World) -> Planted:
-    return Planted(world_on_sqlite)
+def planted(world: World) -> Planted:
+    return Planted(world)
 
 
 BODIES: dict[tuple[str, str], Any] = {

@@ -16,10 +16,10 @@ def _link(world: World, party: Party, path: str, **body: object) -> tuple[str, H
 
 
 @pytest.fixture(scope="module")
-def sold(world_on_sqlite: World) -> tuple[World, Party, str]:
+def sold(world: World) -> tuple[World, Party, str]:
     """An offer of a tenant of its own, and its path."""
-    party = new_party(world_on_sqlite.client, "violet")
-    return world_on_sqlite, party, f"/v1/quotes/{party.ids['quote_id']}/revisions/1"
+    party = new_party(world.client, "violet")
+    return world, party, f"/v1/quotes/{party.ids['quote_id']}/revisions/1"
 
 
 def test_a_link_reads_its_revision_and_no_other(sold: tuple[World, Party, str]) -> None:
@@ -76,8 +76,7 @@ def test_a_withdrawn_link_stays_withdrawn(sold: tuple[World, Party, str]) -> Non
         assert (gone.status_code, gone.json()["slug"]) == (410, "gone")
 
 
-def test_a_link_accepts_what_it_shows_once_and_ends_with_the_offer(world_on_sqlite: World) -> None:
-    world = world_on_sqlite
+def test_a_link_accepts_what_it_shows_once_and_ends_with_the_offer(world: World) -> None:
     party = new_party(world.client, "indigo")
     path = f"/v1/quotes/{party.ids['quote_id']}/revisions/1"
     _, who = _link(world, party, path)
