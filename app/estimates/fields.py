@@ -47,8 +47,8 @@ def _read_fraction(value: Any) -> Decimal:
     except PricingError as error:
         raise PydanticCustomError(
             error.code,
-            'a decimal fraction in a string is expected, "0.15" for fifteen percent (strings, because JSON numbers are '
-            "rounded on the way), got {given}",
+            'a decimal fraction in a string is expected, "0.15" for fifteen percent, with at most 12 digits after the '
+            "point (strings, because JSON numbers are rounded on the way), got {given}",
             {"given": repr(value)[:40]},
         ) from None
 

@@ -56,6 +56,13 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("markup as a percentage", edited("/terms/markup", "15%"), "money-format", "/terms/markup", "0.15"),
     ("markup as a number tells the form", edited("/terms/markup", 15), "money-not-string", "/terms/markup",
      "decimal fraction"),
+    ("too many items", edited("/items", [{"id": f"i{n}", "job": training()} for n in range(21)]), "validation-failed",
+     "/items", "20"),
+    ("too many options", edited("/items/0/constraints", {"max_options": 101}), "validation-failed",
+     "/items/0/constraints/max_options", "100"),
+    ("too many names", edited("/items/0/supply/providers", ["aws"] * 201), "validation-failed",
+     "/items/0/supply/providers", "200"),
+    ("too many decimals", edited("/terms/markup", "0." + "1" * 40), "money-format", "/terms/markup", "digits"),
     ("unknown kind", edited("/items/0/job/kind", "trainin"), "validation-failed", "/items/0/job/kind", "training"),
     ("no kind", edited("/items/0/job", {**MODEL, "tokens": 1e9}), "validation-failed", "/items/0/job/kind", "kind"),
     ("beyond the context", edited("/items/0/job", {**inference(), "model": {"ref": "llama3-8b"}, "traffic": {
