@@ -3,13 +3,15 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.access.audit import AuditEntry
 from app.access.keys import ApiKey
 from app.access.quotas import QUOTAS, limit_in
 from app.access.repository import Tenant
 from app.foundation.clock import rfc3339
+from app.foundation.dates import InstantText
+from app.foundation.numbers import Count, Flag
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Scope = Annotated[str, StringConstraints(max_length=40)]
@@ -25,14 +27,14 @@ class KeyCreate(Strict):
 
     name: Name
     scopes: list[Scope] = Field(min_length=1, max_length=32)
-    expires_at: AwareDatetime | None = None
+    expires_at: InstantText | None = None
     allowed_networks: list[Network] = Field(default_factory=list, max_length=64)
 
 
 class KeyRotate(Strict):
     """How long the old key goes on working, in seconds."""
 
-    grace_seconds: int = Field(default=86_400, ge=0, le=30 * 86_400)
+    grace_seconds: Count = Field(default=86_400, ge=0, le=30 * 86_400)
 
 
 class KeyView(BaseModel):
@@ -133,8 +135,8 @@ class TenantCreate(Strict):
     tenant_id: str = Field(max_length=64, description="Small letters, digits, - and _.")
     name: Name
     default_currency: str = Field(default="USD", max_length=3)
-    requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
-    quotas: dict[str, int] = Field(default_factory=dict, max_length=16)
+    requests_per_minute: Count | None = Field(default=None, ge=1, le=1_000_000)
+    quotas: dict[str, Count] = Field(default_factory=dict, max_length=16)
     first_key: Name | None = Field(default=None, description="Name of an administrator's key to make with it.")
 
 
@@ -143,9 +145,9 @@ class TenantChange(Strict):
 
     name: Name | None = None
     default_currency: str | None = Field(default=None, max_length=3)
-    requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
-    quotas: dict[str, int | None] | None = Field(default=None, max_length=16)
-    closed: bool | None = None
+    requests_per_minute: Count | None = Field(default=None, ge=1, le=1_000_000)
+    quotas: dict[str, Count | None] | None = Field(default=None, max_length=16)
+    closed: Flag | None = None
 
 
 class TenantView(BaseModel):

@@ -8,12 +8,13 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Query, Request, Response
 
 from app.access.dependencies import require_scopes
-from app.catalog import errors, service
+from app.catalog import service
 from app.catalog.days import check_day
 from app.catalog.schemas import Page
 from app.catalog.snapshot import Snapshot
 from app.foundation.conditional import answer_not_modified, reads_if_none_match, strong_etag
 from app.foundation.database import Database
+from app.foundation.dates import DateText
 from app.foundation.pagination import PageRequest, page_request
 
 T = TypeVar("T")
@@ -29,16 +30,6 @@ class Asked:
     today: date
 
 
-def _day(text: str | None, today: date) -> date:
-    if text is None:
-        return today
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        raise errors.invalid_parameter("as_of", f"as_of {text[:40]!r} is not a date; write YYYY-MM-DD.") from None
-    return check_day(day, today, parameter="as_of")
-
-
 async def asked(
     request: Request,
     response: Response,
@@ -48,14 +39,13 @@ async def asked(
         str | None, Query(max_length=64, description="What the catalog believed: a revision id or number.")
     ] = None,
     as_of: Annotated[
-        str | None,
-        Query(max_length=40, description="The day whose price is asked for (YYYY-MM-DD); today if left out."),
+        DateText | None, Query(description="The day whose price is asked for (YYYY-MM-DD); today if left out.")
     ] = None,
 ) -> Asked:
     """Find the snapshot asked for, and answer 304 when the client holds the same page."""
     del principal
     today = request.app.state.clock.now().date()
-    day = _day(as_of, today)
+    day = today if as_of is None else check_day(as_of, today, parameter="as_of")
     database: Database = request.app.state.database
     snapshot = await database.read(lambda connection: service.snapshot(connection, catalog_revision))
     etag = strong_etag(

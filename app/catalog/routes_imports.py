@@ -1,6 +1,5 @@
 """Imports and quarantine over HTTP."""
 
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
@@ -27,6 +26,7 @@ from app.catalog.schemas import (
 from app.catalog.snapshot import QuarantinedRow
 from app.foundation.clock import Clock
 from app.foundation.database import Database
+from app.foundation.dates import DateText
 
 router = APIRouter()
 Writer = Annotated[Principal, Depends(require_scopes("catalog:write"))]
@@ -39,7 +39,7 @@ async def import_file(
     file_format: Annotated[str, Form(alias="format")],
     file: Annotated[UploadFile | None, File()] = None,
     provider: Annotated[str, Form(max_length=64)] = "",
-    observed_on: Annotated[date | None, Form()] = None,
+    observed_on: Annotated[DateText | None, Form()] = None,
     source: Annotated[str, Form(max_length=500)] = "",
     complete: Annotated[bool, Form()] = False,
     dry_run: Annotated[bool, Form()] = True,

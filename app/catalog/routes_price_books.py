@@ -15,6 +15,7 @@ from app.catalog.pricebooks import PriceBook, PriceRule
 from app.catalog.schemas import plain
 from app.foundation.database import Database
 from app.foundation.dates import DateText
+from app.foundation.numbers import Count
 from app.pricing.money import parse_decimal
 
 router = APIRouter()
@@ -36,7 +37,7 @@ class RuleBody(BaseModel):
     accelerator: Selector = None
     region: Selector = None
     purchase_model: Literal["on_demand", "reserved", "capacity_block", "spot", "marketplace"] | None = None
-    term_months: int | None = Field(default=None, ge=1, le=120)
+    term_months: Count | None = Field(default=None, ge=1, le=120)
     contract: Annotated[str | None, Field(max_length=500)] = None
 
     @model_validator(mode="after")
@@ -69,7 +70,7 @@ class BookBody(BaseModel):
     currency: str
     valid_from: DateText
     valid_to: DateText | None = Field(default=None, description="First day the book no longer holds.")
-    priority: int = Field(default=0, ge=-1_000, le=1_000)
+    priority: Count = Field(default=0, ge=-1_000, le=1_000)
     rules: list[RuleBody] = Field(max_length=2_000)
 
     @field_validator("currency")

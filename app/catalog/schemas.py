@@ -12,6 +12,7 @@ from app.catalog.offers import Availability, Offer, PriceRow
 from app.catalog.repository import RevisionInfo
 from app.catalog.resolve import Resolution, per_accelerator
 from app.foundation.dates import DateText
+from app.foundation.numbers import Count
 
 Item = TypeVar("Item")
 
@@ -97,7 +98,7 @@ class AvailabilityBody(BaseModel):
 
     observed_on: DateText
     status: Literal["available", "limited", "waitlist", "unavailable"]
-    lead_time_days: int | None = Field(default=None, ge=0, le=1_500)
+    lead_time_days: Count | None = Field(default=None, ge=0, le=1_500)
     source: str = Field(min_length=3, max_length=500)
 
 

@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.estimates.fields import Count, Name, Number, Schema, Text
+from app.estimates.fields import Name, Schema, Text
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job
 from app.estimates.schemas import Item, Supply, Terms
 from app.foundation.dates import DateText
+from app.foundation.numbers import Count, Number
 
 MOST_CLAIMS = 50
 MOST_SUPPLIES = 20

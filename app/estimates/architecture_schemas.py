@@ -13,7 +13,8 @@ from pydantic import Field as Bound
 from pydantic_core import PydanticCustomError
 
 from app.engine.transformer import FeedForward, LayerGroup, Mixer, Transformer
-from app.estimates.fields import Count, Flag, Name, Number, Schema
+from app.estimates.fields import Name, Schema
+from app.foundation.numbers import Count, Flag, Number
 
 # Far beyond anything built so far: they answer a typing error instead of computing it.
 MOST = 10**12

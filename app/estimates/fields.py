@@ -57,9 +57,6 @@ def _decimal_text(value: Decimal) -> str:
     return plain(value)
 
 
-Number = Annotated[float, Strict()]
-Count = Annotated[int, Strict()]
-Flag = Annotated[bool, Strict()]
 Name = Annotated[str, Strict(), Field(min_length=1, max_length=128)]
 Text = Annotated[str, Strict(), Field(min_length=1, max_length=200)]
 CurrencyCode = Annotated[str, Strict(), AfterValidator(_checked(_currency))]

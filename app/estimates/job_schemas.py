@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.estimates.fields import Count, Flag, Name, Number, Schema
+from app.estimates.fields import Name, Schema
 from app.estimates.model_schemas import LONGEST_SEQUENCE, Model
+from app.foundation.numbers import Count, Flag, Number
 
 # Bounds exist to answer a typing error instead of computing it; each is far beyond anything built so far.
 MOST_TOKENS = 1e17
@@ -242,7 +243,7 @@ def _objective(value: Any) -> Any:
         return {"value": value}
     if isinstance(value, dict) and len(value) == 1:
         name, limit = next(iter(value.items()))
-        if re.fullmatch(r"p[1-9][0-9](\.[0-9])?", name):
+        if re.fullmatch(r"p[1-9][0-9](\.[0-9])?", str(name)):
             return {"value": limit, "percentile": float(name[1:])}
     return value
 

@@ -8,7 +8,8 @@ from pydantic_core import PydanticCustomError
 from app.engine.typical import LARGEST as MOST_PARAMETERS
 from app.engine.typical import SMALLEST as LEAST_PARAMETERS
 from app.estimates.architecture_schemas import LayeredTransformer
-from app.estimates.fields import Count, Flag, Name, Number, Schema
+from app.estimates.fields import Name, Schema
+from app.foundation.numbers import Count, Flag, Number
 
 # Bounds exist to answer a typing error instead of computing it; each is far beyond anything built so far.
 LONGEST_SEQUENCE = 16_777_216
@@ -50,8 +51,10 @@ class ExplicitTransformer(Schema):
 
 def _shape(given: Any) -> str:
     """Whether an architecture is given by its dimensions or layer by layer, as the catalog shows it."""
-    named = given if isinstance(given, dict) else type(given).model_fields
-    return "layers" if "groups" in named else "dimensions"
+    if isinstance(given, LayeredTransformer):
+        return "layers"
+    # What is neither is refused as dimensions, which are the shorter way to write it.
+    return "layers" if isinstance(given, dict) and "groups" in given else "dimensions"
 
 
 TransformerField = Annotated[

@@ -6,9 +6,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.estimates.fields import Count, CurrencyCode, DecimalText, Fraction, Name, Number, Price, Schema, Share, Text
+from app.estimates.fields import CurrencyCode, DecimalText, Fraction, Name, Price, Schema, Share, Text
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job, TrainingJob
 from app.foundation.dates import DateText
+from app.foundation.numbers import Count, Number
 
 # 730 h is a month; ten years is longer than any job quoted here
 LONGEST_DEADLINE_HOURS = 87_600

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.events.webhook import Delivery, Webhook
 from app.foundation.clock import rfc3339
+from app.foundation.numbers import Count
 
 Url = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 EventType = Annotated[str, StringConstraints(max_length=80)]
@@ -36,7 +37,7 @@ class WebhookChange(Strict):
 class SecretRotate(Strict):
     """How long messages go on carrying the old signature too, in seconds."""
 
-    grace_seconds: int = Field(default=86_400, ge=0, le=7 * 86_400)
+    grace_seconds: Count = Field(default=86_400, ge=0, le=7 * 86_400)
 
 
 class WebhookView(BaseModel):

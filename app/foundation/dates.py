@@ -4,10 +4,10 @@ Pydantic would read ``0`` and ``"0.5"`` as seconds since 1970, and price a job a
 """
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -26,5 +26,13 @@ def _instant_text(value: Any) -> Any:
     raise PydanticCustomError("instant_format", "an instant is written 2026-12-31T16:00:00Z", {})
 
 
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("instant_range", "in UTC the year is from 1 to 9999", {}) from None
+
+
 DateText = Annotated[date, BeforeValidator(_date_text)]
-InstantText = Annotated[datetime, BeforeValidator(_instant_text)]
+InstantText = Annotated[AwareDatetime, BeforeValidator(_instant_text), AfterValidator(_in_utc)]
+"""An instant whose zone is stated, in UTC."""

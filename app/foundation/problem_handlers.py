@@ -28,6 +28,8 @@ _SLUG_BY_STATUS = {
 MAX_FIELD_ERRORS = 50
 # the field that says which kind of object it is: absent or unknown, it is what has to be corrected
 UNION_TAG_ERRORS = ("union_tag_invalid", "union_tag_not_found")
+# their own messages name a Python class
+OBJECT_ERRORS = ("model_type", "model_attributes_type", "dict_type")
 
 
 class RenderedAnswer(Exception):
@@ -148,6 +150,8 @@ def _field_error(row: Any, body: Any) -> FieldError:
     message = str(row["msg"]).removeprefix("Value error, ").rstrip(".")
     if row["type"] == "extra_forbidden":
         message = "this field is not known here"
+    if row["type"] in OBJECT_ERRORS:
+        message = "a JSON object is expected here"
     if place == "body":
         segments = _existing_path(path, body, is_missing=row["type"] == "missing")
         if row["type"] in UNION_TAG_ERRORS:

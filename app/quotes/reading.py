@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import Connection
 
-from app.foundation.problems import FieldError, Problem
 from app.quotes import repository
 from app.quotes.calculation import Calculator, calculator_for
 from app.quotes.content import Pins, open_content
@@ -128,19 +127,3 @@ def find_base(connection: Connection, tenant_id: str, quote_id: str, source: str
     if found is None or found.head.quote_id != quote_id:
         raise bad_field("/from", "unknown_revision", f"The quote has no revision {n!r}; it has 1 to {quote.latest_n}.")
     return found
-
-
-def with_zone(moment: datetime | None) -> datetime | None:
-    """Give a time in UTC; refuse one whose zone is not stated or that no calendar holds."""
-    if moment is None:
-        return None
-    try:
-        if moment.tzinfo is not None:
-            return moment.astimezone(UTC)
-    except OverflowError:
-        pass
-    raise Problem(
-        "validation-failed",
-        "updated_since needs a zone and a year between 1 and 9999 in UTC, for example 2026-12-01T00:00:00Z.",
-        errors=[FieldError(code="timezone_aware", message="a time with a zone", parameter="updated_since")],
-    )

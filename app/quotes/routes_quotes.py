@@ -71,7 +71,7 @@ async def list_quotes(
         number=number,
         external_ref=external_ref,
         owner=owner,
-        updated_since=service.with_zone(updated_since),
+        updated_since=updated_since,
     )
     before_id = None if page.position is None else str(page.position[0])
     acting = acting_in(request, principal)

@@ -4,9 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from app.estimates.fields import Count, Flag, Name, Schema, Text
+from app.estimates.fields import Name, Schema, Text
 from app.estimates.schemas import EstimateRequest
 from app.foundation.dates import DateText
+from app.foundation.numbers import Count, Flag
 
 MOST_TAGS = 50
 MOST_COMPARED = 20
@@ -117,7 +118,7 @@ class Accept(Schema):
 class ShareLinkCreate(Schema):
     """What whoever has the link may do beside reading."""
 
-    may_accept: bool = True
+    may_accept: Flag = True
 
 
 class Verify(Schema):

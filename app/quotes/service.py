@@ -33,7 +33,6 @@ from app.quotes.reading import (
     pinned_calculator,
     show,
     show_by_id,
-    with_zone,
 )
 from app.quotes.records import Quote, Revision
 from app.quotes.reviewing import approve, cancel, reject, submit
@@ -93,6 +92,5 @@ __all__ = [
     "show_by_id",
     "submit",
     "verify",
-    "with_zone",
     "withdraw",
 ]

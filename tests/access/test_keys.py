@@ -111,6 +111,14 @@ def test_an_expired_a_revoked_and_a_rotated_key(guarded: TestClient, acme: dict[
     assert actions == {"key.create": 3, "key.revoke": 1}
 
 
+@pytest.mark.parametrize("end", [0, "2027-01-01", "2027-01-01T00:00:00", "9999-12-31T23:59:59-12:00"])
+def test_a_keys_end_is_an_instant_with_a_zone(guarded: TestClient, acme: dict[str, str], end: object) -> None:
+    body = {"name": "x", "scopes": ["catalog:read"], "expires_at": end}
+    refused = guarded.post("/v1/api-keys", json=body, headers={**acme, "Idempotency-Key": "k"})
+    assert (refused.status_code, refused.json()["pointer"]) == (422, "/expires_at"), refused.text
+    assert len(guarded.get("/v1/api-keys", headers=acme).json()["items"]) == 1
+
+
 def test_a_key_is_bound_to_its_networks(guarded: TestClient, clock: ManualClock) -> None:
     database = guarded.app.state.database
     key = bearer(make_key(database, "acme", clock.now(), allowed_networks=["203.0.113.0/24"]))

@@ -58,6 +58,8 @@ def test_a_tenants_administrator_gives_nobody_the_operators_rights(guarded: Test
         ({"default_currency": "XXX"}, 422, "/default_currency"),
         ({"quotas": {"wishes": 1}}, 422, "/quotas/wishes"),
         ({"quotas": {"webhooks": -1}}, 422, "/quotas/webhooks"),
+        ({"quotas": {"webhooks": True}}, 422, "/quotas/webhooks"),
+        ({"requests_per_minute": "60"}, 422, "/requests_per_minute"),
         ({"tenant_id": "operator"}, 409, None),
     ],
 )

@@ -147,6 +147,15 @@ def test_supply_is_recorded_apart_from_the_price(api):
     (before,) = api.get("/v1/catalog/offers", params={**wanted, "catalog_revision": "1"}).json()["items"]
     assert before["availability"] is None
     assert api.post("/v1/catalog/offers/ofr_0/availability", json=seen).status_code == 404
+    for days in (False, "45", 4.5):
+        refused = api.post(f"/v1/catalog/offers/{offer['id']}/availability", json={**seen, "lead_time_days": days})
+        assert (refused.status_code, refused.json()["pointer"]) == (422, "/lead_time_days")
+
+
+@pytest.mark.parametrize("day", ["20261120", "2026-W47-5", "0", "2026-11-31", ""])
+def test_a_day_is_written_with_hyphens(api, day):
+    refused = api.get("/v1/catalog/offers", params={"as_of": day})
+    assert (refused.status_code, refused.json()["errors"][0]["parameter"]) == (422, "as_of"), refused.text
 
 
 def test_a_true_focus_file_is_read_and_holds_no_contracted_rate_of_an_accelerator_machine(api):

@@ -49,6 +49,9 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("a fraction of an accelerator", edited("/items/0/supply/accelerator_count", 1.5), "validation-failed",
      "/items/0/supply/accelerator_count", "integer"),
     ("no work", edited("/items/0/job", {"kind": "training", **MODEL}), "validation-failed", "/items/0", "job.tokens"),
+    *((f"a transformer that is {type(odd).__name__}", edited("/items/0/job/model", {"transformer": odd}),
+       "validation-failed", "/items/0/job/model/transformer", "a JSON object is expected")
+      for odd in (7, 0.5, True, "llama", [], [None], ["groups"])),
     ("two models", edited("/items/0/job/model", {"ref": "llama3-70b", "parameters": 1e10}), "validation-failed",
      "/items/0/job/model", "exactly one"),
     ("money as a number", edited("/items/0/constraints/budget", {"amount": 5, "currency": "USD"}),

@@ -1,0 +1,12 @@
+"""Numbers and flags as clients write them: a JSON number, ``true`` or ``false``.
+
+Pydantic would also read ``true`` as 1, ``"5"`` as 5 and ``"no"`` as false, which the API document does not promise.
+"""
+
+from typing import Annotated
+
+from pydantic import Strict
+
+Number = Annotated[float, Strict()]
+Count = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
