@@ -27,6 +27,7 @@ from app.catalog.snapshot import QuarantinedRow
 from app.foundation.clock import Clock
 from app.foundation.database import Database
 from app.foundation.dates import DateText
+from app.foundation.query import FormText
 
 router = APIRouter()
 Writer = Annotated[Principal, Depends(require_scopes("catalog:write"))]
@@ -36,11 +37,11 @@ Writer = Annotated[Principal, Depends(require_scopes("catalog:write"))]
 async def import_file(
     request: Request,
     principal: Writer,
-    file_format: Annotated[str, Form(alias="format")],
+    file_format: Annotated[FormText, Form(alias="format")],
     file: Annotated[UploadFile | None, File()] = None,
-    provider: Annotated[str, Form(max_length=64)] = "",
+    provider: Annotated[FormText, Form(max_length=64)] = "",
     observed_on: Annotated[DateText | None, Form()] = None,
-    source: Annotated[str, Form(max_length=500)] = "",
+    source: Annotated[FormText, Form(max_length=500)] = "",
     complete: Annotated[bool, Form()] = False,
     dry_run: Annotated[bool, Form()] = True,
 ) -> ImportReport:
@@ -56,7 +57,7 @@ async def import_file(
     order = ImportOrder(
         file_format=file_format,
         content=await file.read() if file is not None else b"",
-        filename=(file.filename or "") if file is not None else file_format,
+        filename=(file.filename or "").replace("\x00", "") if file is not None else file_format,
         provider=provider,
         observed_on=observed_on,
         source=source,

@@ -16,6 +16,7 @@ from app.catalog.schemas import plain
 from app.foundation.database import Database
 from app.foundation.dates import DateText
 from app.foundation.numbers import Count
+from app.foundation.query import FormText
 from app.pricing.money import parse_decimal
 
 router = APIRouter()
@@ -198,7 +199,7 @@ async def import_focus(
     request: Request,
     principal: Writer,
     file: Annotated[UploadFile, File()],
-    name: Annotated[str, Form(min_length=1, max_length=128)],
+    name: Annotated[FormText, Form(min_length=1, max_length=128)],
     priority: Annotated[int, Form(ge=-1_000, le=1_000)] = 0,
 ) -> BookView:
     """Make a price book of the contracted rates in a FOCUS cost-and-usage CSV."""

@@ -175,6 +175,7 @@ def _existing_path(path: list[Any], body: Any, *, is_missing: bool) -> list[str 
 
 
 def _has(node: Any, segment: Any) -> bool:
-    if isinstance(node, dict):
+    # A form is a mapping too, and not a dict.
+    if isinstance(node, Mapping):
         return segment in node
     return isinstance(node, list) and isinstance(segment, int) and 0 <= segment < len(node)

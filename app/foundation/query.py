@@ -1,17 +1,29 @@
 """A query parameter that nobody knows is an error: a typo in a filter would otherwise return everything."""
 
 from difflib import get_close_matches
-from typing import Any
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 from fastapi import Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
 from app.foundation.problems import FieldError, NotFound, Problem
 
 # By endpoint function: FastAPI's route objects cannot be hashed.
 _known_by_endpoint: "WeakKeyDictionary[Any, frozenset[str]]" = WeakKeyDictionary()
+
+
+def _without_nul(text: str) -> str:
+    if "\x00" in text:
+        raise PydanticCustomError("nul", "a text cannot hold a NUL; leave it out", {})
+    return text
+
+
+FormText = Annotated[str, AfterValidator(_without_nul)]
+"""A text field of a form, which unlike a JSON body nobody has looked through for what no database column holds."""
 
 
 def _known_parameters(route: Any) -> frozenset[str]:

@@ -75,7 +75,7 @@ def parse_strict(body: bytes) -> Any:
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise malformed(f"it is nested deeper than {MAX_DEPTH} levels", 0)
     suspect = _SUSPECT_ESCAPE.search(text)
-    if (suspect or "\x00" in text) and not _storable(value):
+    if (suspect or "\x00" in text) and not storable(value):
         raise malformed("a text holds a NUL or half a surrogate pair", suspect.start() if suspect else 0)
     return value
 
@@ -94,7 +94,8 @@ def _children(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _storable(value: Any) -> bool:
+def storable(value: Any) -> bool:
+    """Whether no text in a JSON value holds a NUL or half a surrogate pair, which no database keeps."""
     waiting = [value]
     while waiting:
         node = waiting.pop()

@@ -23,12 +23,23 @@ router = APIRouter()
 proposals = APIRouter(prefix="/v1", tags=["proposals"], default_response_class=Response)
 Reader = Annotated[Principal, Depends(require_scopes("quotes:read"))]
 Once = Annotated[Idempotency, Depends(idempotent)]
-BYTES = {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
-MEDIA_TYPES = ("application/xml", "text/csv", "application/json", "text/html", "application/x-www-form-urlencoded")
 CONTENT: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The file",
-        "content": dict.fromkeys(MEDIA_TYPES, BYTES),
+        "description": "The file; its media type is the proposal's media_type.",
+        "content": {
+            media_type: {"schema": {"type": kind, "description": text}}
+            for media_type, kind, text in (
+                (
+                    "application/json",
+                    "object",
+                    "The document of docs/schemas/proposal.json, or the fields of an OCI cart.",
+                ),
+                ("application/xml", "string", "UBL 2.1, or cXML 1.2."),
+                ("text/csv", "string", "FOCUS, in UTF-8."),
+                ("text/html", "string", "OCI: a form that hands the cart to the buyer's system, in UTF-8."),
+                ("application/x-www-form-urlencoded", "string", "OCI: the fields of the cart."),
+            )
+        },
     }
 }
 

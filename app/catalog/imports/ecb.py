@@ -1,10 +1,9 @@
 """ECB euro reference rates (``eurofxref-hist.csv``): one row a business day, quote currency units for one euro."""
 
 from datetime import date
-from decimal import Decimal, InvalidOperation
 
 from app.catalog.imports.own_csv import csv_rows, decode_text
-from app.catalog.imports.staged import FileError
+from app.catalog.imports.staged import FileError, decimal_of, read_currency
 from app.catalog.rates import FxFixing
 
 CITATION = "European Central Bank, euro foreign exchange reference rates"
@@ -20,13 +19,13 @@ def read_ecb(content: bytes, citation: str = CITATION) -> tuple[FxFixing, ...]:
         try:
             day = date.fromisoformat(row["Date"].strip())
             rates = {
-                code.strip(): Decimal(text.strip())
+                read_currency(code): decimal_of(text.strip())
                 for code, text in row.items()
                 if code.strip() not in ("Date", "") and text.strip() not in ("N/A", "")
             }
-        except (ValueError, InvalidOperation):
+        except (ValueError, ArithmeticError):
             raise FileError("malformed_row", f"line {line} is not a date and decimal rates", line=line) from None
-        if any(not rate.is_finite() or rate <= 0 for rate in rates.values()):
+        if any(rate <= 0 for rate in rates.values()):
             raise FileError("non_positive_rate", f"line {line} has a rate that is not positive", line=line)
         if day in fixings:
             raise FileError("duplicate_key", f"line {line} repeats {day}", line=line)

@@ -6,21 +6,24 @@ units are written down nowhere is how prices get imported eight times too low (o
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from io import StringIO
 from sys import intern
+from typing import Any
 
 from app.catalog.imports.labels import Labels, region_code
 from app.catalog.imports.purchase import read_purchase
 from app.catalog.imports.staged import (
+    LONGEST,
     FileError,
     RejectedRow,
     RowError,
     StagedPrice,
     StagedRow,
+    check_texts,
     read_amount,
     read_count,
     read_currency,
@@ -30,6 +33,7 @@ from app.catalog.imports.staged import (
 )
 from app.catalog.imports.trust import Trust, TrustTable
 from app.catalog.offers import CONFIDENCES, METHODS, PRICE_KINDS, PRICE_UNITS, SCOPES, SOLD_UNITS, OfferKey
+from app.foundation.strict_json import storable
 
 REQUIRED = frozenset(
     {"provider", "instance_type", "accelerator", "accelerator_count", "sold_unit", "region", "purchase_model"}
@@ -99,19 +103,45 @@ class Reading:
 def decode_text(content: bytes) -> str:
     """Decode a file as UTF-8, the only encoding accepted."""
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(
             "wrong_encoding",
             f"byte {error.start} is not UTF-8; save the file as UTF-8 and import it again",
             line=content[: error.start].count(b"\n") + 1,
         ) from None
+    if "\x00" in text:
+        at = text.index("\x00")
+        raise FileError(
+            "wrong_encoding", f"character {at} is a NUL; is it a text file?", line=text.count("\n", 0, at) + 1
+        )
+    return text
+
+
+def load_json(content: bytes, *, number: Callable[[str], Any] | None = None) -> Any:
+    """Parse a JSON file, its numbers with ``number``.
+
+    Raises
+    ------
+    ValueError
+        Not UTF-8, not JSON, nested too deeply, or with a text that no database keeps.
+    """
+    try:
+        value = json.loads(decode_text(content), parse_float=number, parse_int=number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not storable(value):
+        raise ValueError("a text holds a NUL or half a surrogate pair")
+    return value
 
 
 def csv_rows(text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """Open a CSV: its header and its rows with line numbers; a row with another number of cells ends the reading."""
     reader = csv.reader(StringIO(text), strict=True)
-    header = next(reader, None)
+    try:
+        header = next(reader, None)
+    except csv.Error as error:
+        raise FileError("malformed_csv", f"line {reader.line_num}: {error}", line=reader.line_num) from None
     if not header:
         raise FileError("empty_file", "the file has no header")
     if len(set(header)) != len(header):
@@ -174,16 +204,20 @@ def read_csv(content: bytes, reading: Reading) -> Iterator[StagedRow]:
 def read_json(content: bytes, reading: Reading) -> Iterator[StagedRow]:
     """Stage every row of ``{"prices": [...]}``; values are strings, so that no float touches a price."""
     try:
-        data = json.loads(decode_text(content), parse_float=str, parse_int=str)
-        rows = data["prices"]
+        rows = load_json(content, number=str)["prices"]
         columns = set().union(*(row.keys() for row in rows))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileError("malformed_json", f"expected an object with a list 'prices' of objects: {error}") from None
     if not rows:
         return iter(())
     column = price_column(columns)
-    texts = ({name: "" if value is None else str(value) for name, value in row.items()} for row in rows)
+    texts = ({name: _cell(value) for name, value in row.items()} for row in rows)
     return (stage(line, row, column, reading) for line, row in enumerate(texts, start=1))
+
+
+def _cell(value: Any) -> Any:
+    """Write null and the flags as a CSV has them."""
+    return {None: "", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else value
 
 
 def stage_all(rows: Iterable[tuple[int, Mapping[str, str]]], reading: Reading) -> Iterator[StagedRow]:
@@ -194,17 +228,18 @@ def stage_all(rows: Iterable[tuple[int, Mapping[str, str]]], reading: Reading) -
 def stage(line: int, row: Mapping[str, str], column: str, reading: Reading) -> StagedRow:
     """Normalise one row, or say why it cannot be."""
     try:
+        check_texts(row)
         return _staged(line, row, column, reading)
     except RowError as error:
         reason, detail = error.reason, error.detail
     except ValueError as error:
         reason, detail = "malformed_row", str(error)
-    name = row.get("provider", "").strip().lower()
+    name = str(row.get("provider", "")).strip().lower()[: LONGEST["provider"]]
     return RejectedRow(
         line=line,
         reason=reason,
         detail=detail,
-        raw=dict(row),
+        raw={name: str(value) for name, value in row.items()},
         provider=reading.labels.providers.get(name, name) or None,
     )
 

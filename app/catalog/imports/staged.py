@@ -15,6 +15,18 @@ MAX_DECIMAL_CHARACTERS = 30
 MAX_DECIMALS = 12
 # No exponent, no grouping, no other digits than ASCII, at most 18 before the dot (API contract 2.4).
 PLAIN_DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?", re.ASCII)
+# Longest texts the catalog's columns hold, by the column of a price file.
+LONGEST: Mapping[str, int] = {
+    "provider": 64,
+    "instance_type": 256,
+    "accelerator": 128,
+    "region": 128,
+    "product": 64,
+    "tier": 64,
+    "tenancy": 32,
+    "os": 32,
+    "licence": 64,
+}
 # Reason of a rejected row that stands for a provider's whole file: its last good prices stay.
 BROKEN_PROVIDER = "broken_provider_file"
 
@@ -98,6 +110,32 @@ def source_of(citation: str, method: str, retrieved_on: date | None = None, lice
     """Make a source whose id follows from what it is."""
     digest = hashlib.sha256(f"{citation}\x1f{method}".encode()).hexdigest()[:32]
     return Source(id="src_" + digest, citation=citation, method=method, retrieved_on=retrieved_on, licence=licence)
+
+
+def check_texts(row: Mapping[str, object]) -> None:
+    """Refuse a row with a value that is not text, or is longer than its column."""
+    for name, value in row.items():
+        if not isinstance(value, str):
+            raise RowError("malformed_row", f"{name} is a text in this format, not {str(value)[:40]}")
+        if len(value) > LONGEST.get(name, len(value)):
+            raise RowError("text_too_long", f"{name} has {len(value)} characters, at most {LONGEST[name]} are kept")
+
+
+def text_of(value: object) -> str:
+    """Give a text of a JSON file; anything else in its place makes the file another kind of file."""
+    if not isinstance(value, str):
+        raise TypeError(f"a text is expected, not {str(value)[:40]}")
+    return value
+
+
+def decimal_of(value: object) -> Decimal:
+    """Give a number of a JSON file; one that would take thousands of digits to write out is not an amount."""
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        raise TypeError(f"a decimal number is expected, not {str(value)[:40]}")
+    number = Decimal(value)
+    if not number.is_finite() or abs(number.adjusted()) > MAX_DECIMAL_CHARACTERS:
+        raise ValueError(f"{str(value)[:40]} is not an amount")
+    return number
 
 
 def read_amount(text: str) -> Decimal:

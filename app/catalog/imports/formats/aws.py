@@ -1,12 +1,11 @@
 """AWS price list JSON (an offer file of AmazonEC2): on-demand and reserved terms of accelerator instances."""
 
-import json
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from app.catalog.imports.own_csv import Reading, decode_text, stage_all
-from app.catalog.imports.staged import FileError, StagedRow
+from app.catalog.imports.own_csv import Reading, load_json, stage_all
+from app.catalog.imports.staged import FileError, StagedRow, decimal_of, text_of
 from app.catalog.resolve import UNIT_PRICE_STEP
 
 LEASE_MONTHS = {"1yr": 12, "3yr": 36}
@@ -19,15 +18,15 @@ FAMILIES = ("p", "g", "trn", "inf")
 def read_aws(content: bytes, reading: Reading) -> Iterator[StagedRow]:
     """Stage shared and dedicated Linux and Windows instances without licences of other software."""
     try:
-        data = json.loads(decode_text(content))
+        data = load_json(content)
         rows = list(_plain_rows(data, reading))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise FileError("malformed_json", f"this is not an AWS price list of AmazonEC2: {error!r}") from None
     return stage_all(rows, reading)
 
 
 def _plain_rows(data: Mapping[str, Any], reading: Reading) -> Iterator[tuple[int, Mapping[str, str]]]:
-    published = data["publicationDate"][:10]
+    published = text_of(data["publicationDate"])[:10]
     for number, (sku, product) in enumerate(data["products"].items(), start=1):
         facts = product["attributes"]
         kind = facts.get("instanceType", "")
@@ -78,7 +77,7 @@ def _amounts(term: Mapping[str, Any]) -> dict[str, tuple[Decimal, Decimal]]:
     for dimension in term["priceDimensions"].values():
         for currency, text in dimension["pricePerUnit"].items():
             upfront, hourly = found.get(currency, (Decimal(0), Decimal(0)))
-            amount = Decimal(text)
+            amount = decimal_of(text)
             if dimension["unit"] == "Quantity":
                 upfront += amount
             elif dimension["unit"] == "Hrs":

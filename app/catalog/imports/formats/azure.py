@@ -5,13 +5,12 @@ for the whole term; it is divided by the hours of the term, and the term's price
 USD: amounts in other currencies are "for your reference" (its own words), so such offers are indicative.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from app.catalog.imports.own_csv import Reading, decode_text, stage_all
-from app.catalog.imports.staged import FileError, StagedRow
+from app.catalog.imports.own_csv import Reading, load_json, stage_all
+from app.catalog.imports.staged import FileError, StagedRow, decimal_of, text_of
 from app.catalog.resolve import UNIT_PRICE_STEP
 
 TERMS = {"1 Year": 12, "3 Years": 36, "5 Years": 60}
@@ -21,9 +20,9 @@ HOURS_PER_YEAR = 8760
 def read_azure(content: bytes, reading: Reading) -> Iterator[StagedRow]:
     """Stage the items of known accelerator machines; other services and CPU machines are passed over."""
     try:
-        items = json.loads(decode_text(content), parse_float=Decimal, parse_int=Decimal)["Items"]
+        items = load_json(content, number=Decimal)["Items"]
         rows = [row for number, item in enumerate(items, start=1) for row in _plain_rows(number, item, reading)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise FileError("malformed_json", f"this is not an answer of the Azure Retail Prices API: {error!r}") from None
     return stage_all(rows, reading)
 
@@ -47,7 +46,7 @@ def _plain_rows(number: int, item: Mapping[str, Any], reading: Reading) -> Itera
         "region": item["armRegionName"],
         "currency": item["currencyCode"],
         "price_unit": "hour" if item["unitOfMeasure"] == "1 Hour" else item["unitOfMeasure"],
-        "valid_from": item["effectiveStartDate"][:10],
+        "valid_from": text_of(item["effectiveStartDate"])[:10],
         "observed_on": "" if reading.observed_on is None else reading.observed_on.isoformat(),
         "os": "windows" if "Windows" in item["productName"] else "linux",
         "source": reading.default_source or "Azure Retail Prices API",
@@ -55,7 +54,7 @@ def _plain_rows(number: int, item: Mapping[str, Any], reading: Reading) -> Itera
         "confidence": "high",
         "indicative": "false" if item["currencyCode"] == "USD" else "true",
     }
-    price = Decimal(item["retailPrice"])
+    price = decimal_of(item["retailPrice"])
     if kind == "Reservation":
         months = TERMS[item["reservationTerm"]]
         hours = HOURS_PER_YEAR * months // 12
@@ -84,6 +83,6 @@ def _plain_rows(number: int, item: Mapping[str, Any], reading: Reading) -> Itera
                 "product": "savings_plan",
                 "term_months": str(TERMS[plan["term"]]),
                 "payment_option": "unstated",
-                "price": format(Decimal(plan["retailPrice"]), "f"),
+                "price": format(decimal_of(plan["retailPrice"]), "f"),
             },
         )

@@ -11,7 +11,7 @@ from datetime import date
 
 from app.catalog.imports.labels import Labels
 from app.catalog.imports.own_csv import csv_rows, decode_text
-from app.catalog.imports.staged import FileError, RejectedRow, RowError, read_amount, read_currency
+from app.catalog.imports.staged import FileError, RejectedRow, RowError, check_texts, read_amount, read_currency
 from app.catalog.pricebooks import PriceRule
 
 COLUMNS = frozenset(
@@ -81,6 +81,7 @@ def _rate(
     category = row["PricingCategory"].strip()
     if category not in CATEGORIES:
         raise RowError("unknown_purchase_model", f"PricingCategory {category!r} does not say a purchase model and term")
+    check_texts({"region": row["RegionId"]})
     rule = PriceRule(
         action="fixed",
         amount=read_amount(row["ContractedUnitPrice"]),
@@ -106,6 +107,6 @@ def _instance_type(row: Mapping[str, str]) -> str:
         return stated
     try:
         details = json.loads(row.get("SkuPriceDetails") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return str(details.get("InstanceType", "")) if isinstance(details, dict) else ""

@@ -5,15 +5,14 @@ alone), so it is a component. A machine's price is the sum of its parts, every p
 a recipe with a part missing gives no price and says so.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from app.catalog.imports.own_csv import Reading, decode_text, stage_all
-from app.catalog.imports.staged import FileError, RejectedRow, StagedRow
+from app.catalog.imports.own_csv import Reading, load_json, stage_all
+from app.catalog.imports.staged import FileError, RejectedRow, StagedRow, decimal_of, text_of
 
 USAGE = {"OnDemand": "on_demand", "Preemptible": "spot"}
 NANO = Decimal("0.000000001")
@@ -56,12 +55,8 @@ def recipes_of(rows: Sequence[Mapping[str, Any]]) -> tuple[Recipe, ...]:
 def read_gcp(content: bytes, reading: Reading, recipes: Sequence[Recipe]) -> Iterator[StagedRow]:
     """Stage accelerator components and the machines whose parts are all there."""
     try:
-        skus = [
-            sku
-            for number, row in enumerate(json.loads(decode_text(content))["skus"], start=1)
-            for sku in _skus(number, row)
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        skus = [sku for number, row in enumerate(load_json(content)["skus"], start=1) for sku in _skus(number, row)]
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
         raise FileError("malformed_json", f"this is not a list of Cloud Billing SKUs: {error!r}") from None
     yield from stage_all(_components(skus, recipes, reading), reading)
     for row in _machines(skus, recipes, reading):
@@ -84,12 +79,12 @@ def _skus(number: int, row: Mapping[str, Any]) -> Iterator[_Sku]:
     for region in row["serviceRegions"]:
         yield _Sku(
             line=number,
-            description=row["description"],
+            description=text_of(row["description"]),
             usage=USAGE[usage],
-            region=region,
-            amount=Decimal(rate["units"]) + NANO * Decimal(rate["nanos"]),
-            currency=rate["currencyCode"],
-            effective=pricing["effectiveTime"][:10],
+            region=text_of(region),
+            amount=decimal_of(rate["units"]) + NANO * decimal_of(rate["nanos"]),
+            currency=text_of(rate["currencyCode"]),
+            effective=text_of(pricing["effectiveTime"])[:10],
         )
 
 

@@ -8,7 +8,6 @@ A tier above ``n`` tokens is an offer of its own, product ``input_above_200000``
 that pays the tier's price for all its tokens, not only for those above (both sources describe it so).
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,8 +15,19 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from app.catalog.imports.own_csv import decode_text
-from app.catalog.imports.staged import FileError, RejectedRow, StagedPrice, StagedRow, source_of
+from app.catalog.imports.own_csv import load_json
+from app.catalog.imports.staged import (
+    LONGEST,
+    FileError,
+    RejectedRow,
+    RowError,
+    StagedPrice,
+    StagedRow,
+    check_texts,
+    decimal_of,
+    read_amount,
+    source_of,
+)
 from app.catalog.offers import OfferKey, Source
 from app.catalog.record import Record
 from app.catalog.token_prices import product_of
@@ -69,7 +79,7 @@ def read_tokens(providers: Iterable[Any], version: str, observed_on: date) -> It
 def read_litellm(content: bytes, observed_on: date, provider: str = "", citation: str = "") -> Iterator[StagedRow]:
     """Stage every price per token of litellm's JSON; other costs (images, seconds, queries) are passed over."""
     try:
-        entries = json.loads(decode_text(content), parse_float=Decimal, parse_int=Decimal)
+        entries = load_json(content, number=Decimal)
         lines = [line for model, facts in entries.items() for line in _litellm_lines(model, facts, provider)]
     except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise FileError("malformed_json", f"this is not litellm's model_prices JSON: {error!r}") from None
@@ -120,6 +130,8 @@ def _tiers(value: Any) -> Iterator[tuple[int, Decimal]]:
 
 def _litellm_lines(model: str, facts: Mapping[str, Any], wanted: str) -> Iterator[_Line]:
     provider = str(facts.get("litellm_provider", ""))
+    if len(provider) > LONGEST["provider"]:
+        raise ValueError(f"the provider {provider[:40]!r} of {model[:40]!r} is longer than {LONGEST['provider']}")
     if not provider or model == "sample_spec" or wanted not in ("", provider):
         return
     for key, amount in facts.items():
@@ -130,16 +142,25 @@ def _litellm_lines(model: str, facts: Mapping[str, Any], wanted: str) -> Iterato
             provider=provider,
             model=model,
             product=product_of(LITELLM_LINES[match["line"]], int(match["thousands"] or 0) * 1_000),
-            amount=amount * TOKENS_PER_MTOK,
+            amount=decimal_of(amount) * TOKENS_PER_MTOK,
             tier=SERVICE_TIERS[match["service"]],
         )
 
 
-def _staged(line: _Line, source: Source, observed_on: date) -> StagedRow:
+def _check(line: _Line) -> None:
     if line.amount <= 0:
         detail = f"{line.provider}/{line.model} {line.product} is {line.amount}: unknown, not free"
+        raise RowError("non_positive_price", detail)
+    read_amount(format(line.amount, "f"))
+    check_texts({"instance_type": line.model, "product": line.product})
+
+
+def _staged(line: _Line, source: Source, observed_on: date) -> StagedRow:
+    try:
+        _check(line)
+    except RowError as error:
         raw = {"model": line.model, "line": line.product, "amount": str(line.amount)}
-        return RejectedRow(line=0, reason="non_positive_price", detail=detail, raw=raw, provider=line.provider)
+        return RejectedRow(line=0, reason=error.reason, detail=error.detail, raw=raw, provider=line.provider)
     doubts: tuple[tuple[str, str], ...] = ()
     if not BOUNDS[0] <= line.amount <= BOUNDS[1]:
         detail = f"{line.amount} USD a million tokens is outside {BOUNDS[0]} to {BOUNDS[1]}: check the unit"
