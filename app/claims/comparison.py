@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, get_args
 
 from app.catalog.pricebooks import PriceBook
 from app.catalog.snapshot import Snapshot
@@ -16,7 +16,8 @@ from app.claims.schemas import ComparedSupply, ComparisonRequest
 from app.claims.sides import engine_figure, item_of, signable
 from app.engine.outcome import Band, Infeasible
 from app.estimates import service as estimates
-from app.estimates.job_schemas import InferenceJob, Job, TrainingJob
+from app.estimates.errors import refused_field
+from app.estimates.job_schemas import InferenceJob, Job, ServingPrecision, TrainingJob, TrainingPrecision
 from app.estimates.physics import quantized
 from app.estimates.schemas import EstimateRequest, Item
 from app.foundation.problems import Problem
@@ -78,7 +79,7 @@ def _answer(world: World, request: ComparisonRequest, supply: ComparedSupply, at
     plain = supply.plain()
     if plain.accelerator_count is None and request.accelerator_count is not None:
         plain = plain.model_copy(update={"accelerator_count": request.accelerator_count})
-    job = _with_precision(request.job, supply.precision)
+    job = _with_precision(request.job, supply.precision, f"{at}/precision")
     item = item_of(Side(job=job, supply=plain, at="/job", supply_at=at), FEW_OPTIONS)
     try:
         body = EstimateRequest(items=[item], terms=world.terms, as_of=world.as_of)
@@ -93,9 +94,13 @@ def _answer(world: World, request: ComparisonRequest, supply: ComparedSupply, at
     return Row(item=item, option=option, run=runs[option["run_key"]])
 
 
-def _with_precision(job: Job, precision: str | None) -> Job:
+def _with_precision(job: Job, precision: str | None, at: str) -> Job:
     if precision is None:
         return job
+    known = get_args(ServingPrecision if isinstance(job, InferenceJob) else TrainingPrecision)
+    if precision not in known:
+        reason = f"no {job.kind} job computes in {precision}; known are {', '.join(known)}"
+        raise refused_field(at, "precision", reason, {at: known[0]})
     if isinstance(job, InferenceJob):
         formats = job.precision.model_copy(update={"weights": precision, "activations": precision})
         return job.model_copy(update={"precision": formats})

@@ -9,7 +9,7 @@ from app.estimates.fields import Name, Schema, Text
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job
 from app.estimates.schemas import Item, Supply, Terms
 from app.foundation.dates import DateText
-from app.foundation.numbers import Count, Number
+from app.foundation.numbers import LEAST, Count, Number
 
 MOST_CLAIMS = 50
 MOST_SUPPLIES = 20
@@ -22,8 +22,8 @@ AcceleratorCount = Annotated[Count, Field(ge=1, le=MOST_ACCELERATORS)]
 class Utilizations(Schema):
     """Two utilisations of the same hardware, where the claim is about utilisation and nothing else."""
 
-    baseline: Annotated[Number, Field(gt=0, le=1)]
-    candidate: Annotated[Number, Field(gt=0, le=1)]
+    baseline: Annotated[Number, Field(ge=LEAST, le=1)]
+    candidate: Annotated[Number, Field(ge=LEAST, le=1)]
 
 
 class ClaimField(Schema):

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from app.estimates.fields import Name, Schema
 from app.estimates.model_schemas import LONGEST_SEQUENCE, Model
-from app.foundation.numbers import Count, Flag, Number
+from app.foundation.numbers import LEAST, Count, Flag, Number
 
 # Bounds exist to answer a typing error instead of computing it; each is far beyond anything built so far.
 MOST_TOKENS = 1e17
@@ -32,7 +32,7 @@ class Dataset(Schema):
 
     samples: Annotated[Number, Field(ge=1, le=1e15)]
     mean_tokens: Annotated[Number, Field(ge=1, le=1e9)]
-    epochs: Annotated[Number, Field(gt=0, le=1e6)] = 1
+    epochs: Annotated[Number, Field(ge=LEAST, le=1e6)] = 1
 
 
 class SoftwareField(Schema):
@@ -53,7 +53,7 @@ class AdapterField(Schema):
     """LoRA or QLoRA adapter."""
 
     rank: Annotated[Count, Field(ge=1, le=8192)] = 16
-    alpha: Annotated[Number, Field(gt=0, le=65_536)] | None = None
+    alpha: Annotated[Number, Field(ge=LEAST, le=65_536)] | None = None
     targets: list[Literal["attention", "mlp"]] = Field(default=["attention", "mlp"], min_length=1, max_length=2)
     base_precision: Literal["bf16", "fp8", "int8", "int4", "nvfp4"] | None = None
 
@@ -90,7 +90,7 @@ class TrainingPlanField(Schema):
 class DataField(Schema):
     """Where training data comes from and what reading it costs the host."""
 
-    bytes_per_token: Annotated[Number, Field(gt=0, le=1e6)] = 4.0
+    bytes_per_token: Annotated[Number, Field(ge=LEAST, le=1e6)] = 4.0
     storage: Name | None = None
     gpu_direct_storage: Flag | None = None
     preprocessing_core_seconds_per_million_tokens: Annotated[Number, Field(ge=0, le=1e7)] = 0.0
@@ -100,7 +100,7 @@ class DataField(Schema):
 class CheckpointField(Schema):
     """How often and how the state is saved."""
 
-    interval_minutes: Annotated[Number, Field(gt=0, le=100_000)] | Literal["auto"] = "auto"
+    interval_minutes: Annotated[Number, Field(ge=LEAST, le=100_000)] | Literal["auto"] = "auto"
     asynchronous: Flag = True
 
 
@@ -109,7 +109,7 @@ class CampaignField(Schema):
 
     full_runs: Annotated[Count, Field(ge=0, le=10_000)] = 1
     partial_runs: Annotated[Count, Field(ge=0, le=100_000)] = 0
-    fraction: Annotated[Number, Field(gt=0, le=1)] = 0.1
+    fraction: Annotated[Number, Field(ge=LEAST, le=1)] = 0.1
     concurrent_runs: Annotated[Count, Field(ge=1, le=100_000)] = 1
     reruns_expected: Annotated[Number, Field(ge=0, le=1000)] = 0.0
     evaluation_fraction: Annotated[Number, Field(ge=0, lt=1)] = 0.0
@@ -118,9 +118,9 @@ class CampaignField(Schema):
 class EfficiencyOverride(Schema):
     """A measurement of the caller's own that replaces the model's throughput."""
 
-    model_flops_utilization: Annotated[Number, Field(gt=0, le=1)] | None = None
-    tokens_per_second: Annotated[Number, Field(gt=0, le=1e12)] | None = None
-    tokens_per_second_per_accelerator: Annotated[Number, Field(gt=0, le=1e9)] | None = None
+    model_flops_utilization: Annotated[Number, Field(ge=LEAST, le=1)] | None = None
+    tokens_per_second: Annotated[Number, Field(ge=LEAST, le=1e12)] | None = None
+    tokens_per_second_per_accelerator: Annotated[Number, Field(ge=LEAST, le=1e9)] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "EfficiencyOverride":
@@ -168,7 +168,7 @@ class HistogramBar(Schema):
     """One length and the share of requests that have it."""
 
     tokens: Annotated[Number, Field(ge=1, le=LONGEST_SEQUENCE)]
-    share: Annotated[Number, Field(gt=0, le=1)]
+    share: Annotated[Number, Field(ge=LEAST, le=1)]
 
 
 class LengthsField(Schema):
@@ -206,7 +206,7 @@ Lengths = Annotated[LengthsField, BeforeValidator(_lengths)]
 class Traffic(Schema):
     """Load on the service; exactly one of the three load figures."""
 
-    requests_per_second: Annotated[Number, Field(gt=0, le=MOST_REQUESTS_PER_SECOND)] | None = None
+    requests_per_second: Annotated[Number, Field(ge=LEAST, le=MOST_REQUESTS_PER_SECOND)] | None = None
     concurrency: Annotated[Number, Field(ge=1, le=1e7)] | None = None
     tokens_per_day: Annotated[Number, Field(ge=1, le=MOST_TOKENS)] | None = None
     offline: Flag = False
@@ -233,7 +233,7 @@ class Traffic(Schema):
 class ObjectiveField(Schema):
     """A latency objective in milliseconds at a percentile: ``1000``, ``{"p95": 1000}`` or both fields spelled out."""
 
-    value: Annotated[Number, Field(gt=0, le=1e8)]
+    value: Annotated[Number, Field(ge=LEAST, le=1e8)]
     percentile: Annotated[Number, Field(ge=1, le=99.9)] = 95.0
 
 

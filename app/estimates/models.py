@@ -35,6 +35,7 @@ def choose_model(snapshot: Snapshot, model: Model, at: str) -> ChosenModel:
             published = read_config(model.huggingface_config)
         except EngineInputError as error:
             raise engine_refused(f"{at}/huggingface_config", error) from None
+        _check_context(published.transformer.context, f"{at}/huggingface_config")
         stated = getattr(published.quantization, "weights", None)
         name = published.transformer.name or published.model_type
         return ChosenModel(transformer=published.transformer, name=name, stated_format=stated, assumptions=())
@@ -55,6 +56,14 @@ def choose_model(snapshot: Snapshot, model: Model, at: str) -> ChosenModel:
         moves=HOURS,
     )
     return ChosenModel(transformer=typical, name=typical.name, stated_format=None, assumptions=(assumed,))
+
+
+def _check_context(context: object, at: str) -> None:
+    """Refuse a longest context that is no count: the reader takes it over as the file states it."""
+    if context is None or (isinstance(context, int) and not isinstance(context, bool) and context >= 1):
+        return
+    reason = f"max_position_embeddings is a whole number of tokens, got {str(context)[:40]}; correct it or leave it out"
+    raise refused_field(at, "engine_input", reason)
 
 
 def explicit_transformer(given: ExplicitTransformer) -> Transformer:

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from app.estimates.fields import CurrencyCode, DecimalText, Fraction, Name, Price, Schema, Share, Text
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job, TrainingJob
 from app.foundation.dates import DateText
-from app.foundation.numbers import Count, Number
+from app.foundation.numbers import LEAST, Count, Number
 
 # 730 h is a month; ten years is longer than any job quoted here
 LONGEST_DEADLINE_HOURS = 87_600
@@ -49,7 +49,7 @@ class Network(Schema):
     """A scale-out network that replaces the catalog's figure for the offer or accelerator."""
 
     kind: Literal["infiniband", "roce", "ethernet"]
-    bytes_per_s_per_accelerator: Annotated[Number, Field(gt=0, le=1e13)]
+    bytes_per_s_per_accelerator: Annotated[Number, Field(ge=LEAST, le=1e13)]
     oversubscription: Annotated[Number, Field(ge=1, le=64)] = 1.0
     rails: Annotated[Count, Field(ge=1, le=64)] = 1
 
@@ -91,7 +91,7 @@ class Supply(Schema):
 class Constraints(Schema):
     """What an option must keep to."""
 
-    deadline_hours: Annotated[Number, Field(gt=0, le=LONGEST_DEADLINE_HOURS)] | None = None
+    deadline_hours: Annotated[Number, Field(ge=LEAST, le=LONGEST_DEADLINE_HOURS)] | None = None
     budget: Price | None = None
     max_options: Annotated[Count, Field(ge=1, le=MOST_OPTIONS)] = 10
     solve_for: Literal["tokens", "concurrency"] | None = None

@@ -31,6 +31,8 @@ from app.estimates.supply import SPOT, Selection
 
 # From the first guess a cluster is doubled at most this often to fit or to keep the deadline.
 MOST_TRIES = 6
+# A hundred thousand years: what fails more often than it gets on never ends, and no money could be written down for it.
+LONGEST_HOURS = 1e9
 # The ladder of sizes goes up to so many accelerators by objective: eight servers of eight, where cost alone counts, and
 # the largest fleets that are rented by the hour where time does.
 TOP_BY_COST, TOP_BY_TIME = 64, 1024
@@ -204,6 +206,8 @@ class _Search:
         )  # fmt: skip
         if isinstance(level, Infeasible):
             return level
+        if level.outcome.duration_hours.p90 > LONGEST_HOURS:
+            return _endless(hardware, fleet, level.outcome.duration_hours.p90)
         light = {
             "key": f"{hardware.key}/{fleet}/{market}",
             "kind": "training",
@@ -258,6 +262,16 @@ class _Search:
             if name != "precision"
         ]
         return [*self.spec.assumptions, *engine, *level.assumptions]
+
+
+def _endless(hardware: Hardware, fleet: int, hours: float) -> Infeasible:
+    return Infeasible(
+        rule="duration",
+        message=f"one in ten runs on {fleet} x {hardware.accelerator.id} take over {hours:.3g} h with failures and "
+        f"restarts; what may take {LONGEST_HOURS:.0e} h has no price. Take fewer accelerators, or less work",
+        numbers={"duration_hours": hours},
+        nearest={},
+    )
 
 
 def _hours(found: Found) -> float:

@@ -32,6 +32,14 @@ def test_claims_are_answered_in_order_and_bad_ones_refused(client: TestClient) -
     assert unknown.status_code == 422
 
 
+def test_a_precision_no_job_of_the_kind_computes_in_is_refused(client: TestClient) -> None:
+    seed(client)
+    asked = {"job": TRAINING, "supplies": [H100, {**H100, "precision": "int4"}], "accelerator_count": 64}
+    refused = client.post("/v1/comparisons", json=asked)
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/supplies/1/precision")
+    assert "bf16" in refused.json()["detail"]
+
+
 def test_supplies_are_compared_and_studied_over_http(client: TestClient) -> None:
     seed(client)
     on_demand = {"purchase_models": ["on_demand"]}

@@ -10,6 +10,8 @@ from sqlalchemy import inspect, text
 from app.catalog import service as catalog
 from tests.estimates.conftest import body, inference, training
 
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+         "intermediate_size": 14336, "vocab_size": 128256}  # fmt: skip
 MODEL = {"model": {"parameters": 1e10}}
 
 
@@ -52,6 +54,19 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     *((f"a transformer that is {type(odd).__name__}", edited("/items/0/job/model", {"transformer": odd}),
        "validation-failed", "/items/0/job/model/transformer", "a JSON object is expected")
       for odd in (7, 0.5, True, "llama", [], [None], ["groups"])),
+    *((f"a context that is {odd!r}", edited("/items/0/job/model", {"huggingface_config": {
+        **LLAMA, "max_position_embeddings": odd}}), "validation-failed", "/items/0/job/model/huggingface_config",
+       "max_position_embeddings is a whole number") for odd in ({}, [], "x", True, 0.5, -1)),
+    ("no time at all", edited("/items/0/constraints/deadline_hours", 5e-324), "validation-failed",
+     "/items/0/constraints/deadline_hours", "0.000000001"),
+    ("next to no time", edited("/items/0/constraints/deadline_hours", 1e-9), "infeasible-spec",
+     "/items/0/constraints/deadline_hours", "fastest option"),
+    ("no speed at all", edited("/items/0/job/efficiency_override", {"tokens_per_second": 5e-324}),
+     "validation-failed", "/items/0/job/efficiency_override/tokens_per_second", "0.000000001"),
+    ("a run that never ends", edited("/items/0", {
+        "job": training(1e13, efficiency_override={"tokens_per_second": 1e-9}),
+        "supply": {"accelerators": ["h100-sxm5-80"], "accelerator_count": 64}}), "infeasible-spec", "/items/0/job",
+     "has no price"),
     ("two models", edited("/items/0/job/model", {"ref": "llama3-70b", "parameters": 1e10}), "validation-failed",
      "/items/0/job/model", "exactly one"),
     ("money as a number", edited("/items/0/constraints/budget", {"amount": 5, "currency": "USD"}),
