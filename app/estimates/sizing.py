@@ -71,7 +71,8 @@ def rounded_up(accelerators: int, per_node: int) -> int:
     """The next power of two inside a node, then whole nodes by powers of two: counts that plans divide."""
     if accelerators <= per_node:
         return min(per_node, 1 << (accelerators - 1).bit_length())
-    nodes = math.ceil(accelerators / per_node)
+    # whole-number division: beyond 2**53 a float would round down, and a ladder of such sizes never ends
+    nodes = -(-accelerators // per_node)
     return per_node * (1 << (nodes - 1).bit_length())
 
 
@@ -120,4 +121,4 @@ def counts_to_try(
 
 
 def _multiple(count: int, divisor: int) -> int:
-    return count if count % divisor == 0 else divisor * math.ceil(count / divisor)
+    return count if count % divisor == 0 else divisor * -(-count // divisor)

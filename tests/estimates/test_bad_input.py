@@ -59,8 +59,8 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
        "max_position_embeddings is a whole number") for odd in ({}, [], "x", True, 0.5, -1)),
     ("no time at all", edited("/items/0/constraints/deadline_hours", 5e-324), "validation-failed",
      "/items/0/constraints/deadline_hours", "0.000000001"),
-    ("next to no time", edited("/items/0/constraints/deadline_hours", 1e-9), "infeasible-spec",
-     "/items/0/constraints/deadline_hours", "fastest option"),
+    ("next to no time", edited("/items/0", {"job": training(1e17), "constraints": {"deadline_hours": 1e-9}}),
+     "infeasible-spec", "/items/0/constraints/deadline_hours", "fastest option"),
     ("no speed at all", edited("/items/0/job/efficiency_override", {"tokens_per_second": 5e-324}),
      "validation-failed", "/items/0/job/efficiency_override/tokens_per_second", "0.000000001"),
     ("a run that never ends", edited("/items/0", {
