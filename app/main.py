@@ -33,7 +33,7 @@ from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
 from app.jobs.routes import router as jobs_router
 from app.jobs.worker import JobWorker
-from app.pricing.errors import PricingError
+from app.pricing.errors import MoneyFormatError, PricingError
 from app.proposals.routes import router as proposals_router
 from app.quotes.asked import KINDS as QUOTE_KINDS
 from app.quotes.routes import router as quotes_router
@@ -57,7 +57,9 @@ def money_problem(error: Exception) -> Problem:
     """Money that cannot be worked out is refused under its slug: never guessed, and not a fault of ours."""
     assert isinstance(error, PricingError)
     slug = error.code if error.code in CATALOGUE else "internal"
-    return Problem(slug, f"{error}. State amounts in one currency, or in ones with a rate on that day.")
+    is_size = isinstance(error, MoneyFormatError)
+    advice = "smaller prices or less work" if is_size else "amounts in one currency, or in ones with a rate on that day"
+    return Problem(slug, f"{error}. State {advice}.")
 
 
 def operation_id(route: APIRoute) -> str:

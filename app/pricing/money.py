@@ -44,8 +44,17 @@ def parse_decimal(value: object) -> Decimal:
 
 
 def quantize(number: Decimal, decimals: int) -> Decimal:
-    """Round half up, away from zero, to ``decimals`` places; never yields a negative zero."""
-    rounded = number.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP, context=CONTEXT)
+    """Round half up, away from zero, to ``decimals`` places; never yields a negative zero.
+
+    Raises
+    ------
+    MoneyFormatError
+        More digits than any amount has: a price of 18 digits over a tiny share, say.
+    """
+    try:
+        rounded = number.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP, context=CONTEXT)
+    except InvalidOperation:
+        raise MoneyFormatError(f"{number:.6E}", f"more than {INTEGER_DIGITS} digits before the dot") from None
     return ZERO.scaleb(-decimals) if rounded == 0 else rounded
 
 

@@ -105,6 +105,10 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("a free price", edited("/items/0/supply/ownership",
                             {"electricity_price": {"amount": "0", "currency": "USD"}}),
      "validation-failed", "/items/0/supply/ownership/electricity_price", "above zero"),
+    ("a price beyond all money", edited("/items/0", {"job": inference(), "supply": {
+        "accelerators": ["h100-sxm5-80"], "purchase_models": ["owned"], "ownership": {
+            "server_price": {"amount": "9" * 18, "currency": "USD"}, "network_share": "0.999999999999"}}}),
+     "money-format", "", "State smaller prices"),
     ("unknown currency", edited("/terms/currency", "RMB"), "currency-unknown", "/terms/currency", "ISO 4217"),
     ("a currency without a rate", edited("/terms/currency", "KWD"), "fx-unavailable", "/terms/currency", "USD"),
     ("an unknown price book", edited("/terms/price_book", "acme-2027"), "validation-failed", "/terms/price_book",

@@ -52,6 +52,11 @@ def test_settling_rounds_half_away_from_zero_at_the_minor_unit(amount: str, curr
     assert Money.settled(Decimal(amount), currency).text == settled
 
 
+def test_what_has_more_digits_than_an_amount_is_refused_by_name() -> None:
+    with pytest.raises(MoneyFormatError, match=r"8\.108094E\+26"):
+        Money.unit(Decimal("810809426228697539762961065.6508108"), "USD")
+
+
 def test_a_yen_unit_price_keeps_its_decimals() -> None:
     price = Money.parse("4.5", "JPY")
     assert price.text == "4.5"
