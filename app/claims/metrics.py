@@ -74,7 +74,7 @@ def _with_rate(*path: str) -> Callable[[Run], Band | None]:
         value, rate = plain(run), run["performance"]["tokens_per_second"]
         if value is None:
             return None
-        return Band(p10=value.p50 * rate["p10"] / rate["p50"], p50=value.p50, p90=value.p50 * rate["p90"] / rate["p50"])
+        return _around(value.p50, rate["p10"] / rate["p50"], rate["p90"] / rate["p50"])
 
     return read
 
@@ -88,14 +88,19 @@ def _with_hours(*path: str) -> Callable[[Run], Band | None]:
         if value is None or hours is None:
             return value
         down, up = hours["p10"] / hours["p50"], hours["p90"] / hours["p50"]
-        return Band(p10=value.p50 * down, p50=value.p50, p90=value.p50 * up)
+        return _around(value.p50, down, up)
 
     return read
 
 
+def _around(middle: float, down: float, up: float) -> Band:
+    """A figure with the spread of another. Bills that do not differ may differ by a cent, each line being rounded."""
+    return Band(p10=middle * min(down, 1.0), p50=middle, p90=middle * max(up, 1.0))
+
+
 def _iterations(run: Run) -> Band | None:
     value, hours = run["performance"]["iterations_per_week"], run["performance"]["run_hours"]
-    return Band(p10=value * (hours["p50"] / hours["p90"]), p50=value, p90=value * (hours["p50"] / hours["p10"]))
+    return _around(value, hours["p50"] / hours["p90"], hours["p50"] / hours["p10"])
 
 
 def _money(path: tuple[str, ...]) -> Callable[[Option], Band | None]:
@@ -112,8 +117,7 @@ def _money(path: tuple[str, ...]) -> Callable[[Option], Band | None]:
         amount = float(value["amount"])
         if p50 <= 0.0:
             return None
-        # the ratio first: equal ends have a ratio of exactly one
-        return Band(p10=amount * (p10 / p50), p50=amount, p90=amount * (p90 / p50))
+        return _around(amount, p10 / p50, p90 / p50)
 
     return read
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from app.claims.metrics import METRICS
 from app.claims.prediction import (
     Figure,
     Origin,
@@ -66,3 +67,13 @@ def test_sellers_widen_a_band_and_one_seller_only_moves_it() -> None:
     assert over_known_draws(unit, [2.0]) == Band(p10=1.8, p50=2.0, p90=2.2)
     mixed = over_known_draws(unit, [1.0, 2.0])
     assert mixed.p10 < 1.0 < mixed.p50 < 2.0 < mixed.p90
+
+
+def test_a_bill_that_differs_by_a_rounded_cent_still_has_a_band() -> None:
+    """A commitment costs the same at every quantile, but its used and unused hours are rounded apart."""
+    net = {name: {"amount": text} for name, text in (("p10", "10.01"), ("p50", "10.00"), ("p90", "10.01"))}
+    read = METRICS["cost"].read
+    assert read is not None
+    band = read({"cost": {"net": net}})
+    assert band is not None
+    assert (band.p10, band.p50, band.p90) == (10.0, 10.0, pytest.approx(10.01))
