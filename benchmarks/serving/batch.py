@@ -1,7 +1,7 @@
 """Many cases at once: their operators, rates and requests stacked into arrays, and their predictions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -93,8 +93,11 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
             experts=routed_experts(case.transformer),
         )  # fmt: skip
         operators.append(o)
-        rates.append(resolve_rates(calibration, situation, o, None))
         engine = calibration.engine(case.stack)
+        found = resolve_rates(calibration, situation, o, None)
+        if case.overlaps:
+            found = replace(found, overlap=np.full_like(found.overlap, calibration.overlap_share(situation)))
+        rates.append(found)
         memory = serving_memory(o, engine, case.accelerator.memory_bytes, engine.memory_fraction, engine.chunk_tokens)
         admitted = np.array([[case.prompt + engine.admitted_output_share * case.output]])
         room = float(admitted_sequences(o, memory, admitted, engine.frees_windows)[0, 0])
@@ -111,7 +114,7 @@ def assemble(cases: Sequence[Case], calibration: ServingCalibration) -> Batch:
     def column(values: Sequence[float]) -> Floats:
         return np.array(values, dtype=np.float64).reshape(n, 1)
 
-    chunk = [float(calibration.engine(c.stack).chunk_tokens) * c.plan[3] for c in cases]  # type: ignore[index]
+    chunk = [(c.chunk or float(calibration.engine(c.stack).chunk_tokens)) * c.plan[3] for c in cases]  # type: ignore[index]
     requests = Requests(
         prompt=column([c.prompt or 1.0 for c in cases]), cached=np.zeros((n, 1)),
         output=column([c.output for c in cases]), chunk=column(chunk), draft=column([float(c.draft) for c in cases]),

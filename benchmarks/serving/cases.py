@@ -15,6 +15,10 @@ from benchmarks.serving.stacks import released_year, stack_of
 # InferenceX draws lengths uniformly in [0.8 L, L]; data README, trap 1
 UNIFORM_LENGTH_MEAN = 0.9
 
+# what InferenceX's public scripts set and its rows do not repeat (SemiAnalysisAI/InferenceX, `benchmarks/*.sh`,
+# October 2025 to April 2026): prompt tokens of an iteration; vLLM's `async-scheduling`; `kv-cache-dtype` (below)
+INFERENCEX_CHUNK = {"vllm": 8192.0, "tensorrt-llm": 16384.0}
+
 # how many request times a test runs on after its queue is empty: the longest remaining time of the running requests
 # over their mean; for lengths uniform from zero, and uniform in [0.8 L, L]. Equal lengths end together
 LONGEST_TAIL = 0.9
@@ -59,6 +63,8 @@ class Case:
     tail: float = 0.0
     draft: int = 0
     accepted: float = 1.0
+    overlaps: bool = False
+    chunk: float | None = None
 
     @property
     def pair(self) -> str:
@@ -106,6 +112,12 @@ def kv_format(stated: str | None, weights: str, stack: str, model: str) -> str:
         return "bf16"
     quantised = weights == "nvfp4" or (weights == "fp8" and not model.startswith(BLOCK_SCALED))
     return "fp8" if quantised and stack == "tensorrt-llm" else "bf16"
+
+
+def inferencex_kv(accelerator: Accelerator, model: str) -> str:
+    """Cache format that InferenceX's scripts set: FP8 for Llama, and for gpt-oss on Blackwell; else the default."""
+    fp8 = model.startswith("llama3") or (model.startswith("gpt-oss") and "Blackwell" in accelerator.architecture)
+    return "fp8" if fp8 else "bf16"
 
 
 def plan_of(row: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
@@ -203,9 +215,10 @@ def case_of(
     stack = stack_of(row.get("engine")) or "vllm"
     year = released_year(row.get("engine"), stack, published) or 2025.5
     weights = weights_format(row.get("precision"), accelerator)
-    kv = kv_format(row.get("kv_precision"), weights, stack, key)
     text = f"{row['id']} {row.get('notes') or ''}".lower()
     spread = "inferencex" in text
+    stated = row.get("kv_precision") or (inferencex_kv(accelerator, key) if spread else None)
+    kv = kv_format(stated, weights, stack, key)
     scale = UNIFORM_LENGTH_MEAN if spread and "served mean" not in text else 1.0
     isl, osl = row.get("isl"), row.get("osl")
     if osl is None:
@@ -231,6 +244,7 @@ def case_of(
         prompt=None if isl is None else max(float(isl) * scale, 1.0), output=max(float(osl) * scale, 1.0),
         concurrency=None if concurrency is None else float(concurrency), fixed_lengths=not (spread or served),
         mixture=mixture, mlperf=mlperf, measured=measured,
+        overlaps=spread and stack == "vllm", chunk=INFERENCEX_CHUNK.get(stack) if spread else None,
         test_requests=float(sent[1] or sent[2]) if sent else None, draft=draft, accepted=accepted,
         tail=LONGEST_TAIL if served else SHORT_TAIL if spread else 0.0,
         workers=workers_of(text, gpus, math.prod(plan[i] for i in (0, 1, 3))) if plan and split else None,

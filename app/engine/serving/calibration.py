@@ -49,11 +49,14 @@ class EngineConventions:
         Whether cache outside a sliding window is given back (otherwise such layers hold the whole sequence).
     mixes_prefill_since : float [year]
         Releases from then on run prompts beside decoding sequences; earlier ones stop decoding for them.
+    overlaps_since : float [year]
+        Releases from then on prepare an iteration while the accelerator runs the one before, as their default.
 
     References
     ----------
     1. vLLM, SGLang and TensorRT-LLM documentation (``gpu_memory_utilization``, ``mem_fraction_static``,
-       ``free_gpu_memory_fraction``; ``max_num_seqs``; ``GUARANTEED_NO_EVICT``).
+       ``free_gpu_memory_fraction``; ``max_num_seqs``; ``GUARANTEED_NO_EVICT``; ``async_scheduling``, default of vLLM
+       0.14; "overlap scheduler", defaults of SGLang 0.4 and TensorRT-LLM 0.20).
     """
 
     memory_fraction: float
@@ -63,6 +66,7 @@ class EngineConventions:
     chunk_tokens: int
     frees_windows: bool
     mixes_prefill_since: float
+    overlaps_since: float
 
 
 # experts from which a layer counts as fine-grained; DeepSeek-AI, "DeepSeekMoE", 2024 (64 routed experts)
@@ -110,6 +114,7 @@ class Situation:
             f"format={weights}",
             f"stack={self.stack}",
             f"stack={self.stack},vendor={vendor}",
+            f"family={family(self.accelerator)},stack={self.stack}",
             f"early={self.released_year < EARLY},vendor={vendor},format={weights}",
             f"stack={self.stack},modern={self.released_year >= MODERN}",
             f"link={self.accelerator.scale_up_topology}",
@@ -199,6 +204,15 @@ class ServingCalibration:
         effects = self.effects.get("burst", {})
         total = effects.get("", 0.0) + effects.get(f"fixed={fixed_lengths}", 0.0)
         return min(self.base["burst"] * math.exp(total), 1.0)
+
+    def overlap(self, situation: Situation) -> float:
+        """Share of the scheduling that may run beside the accelerator [1]; 0 for releases that wait for it."""
+        since = self.engine(situation.stack).overlaps_since
+        return self.overlap_share(situation) if situation.released_year >= since else 0.0
+
+    def overlap_share(self, situation: Situation) -> float:
+        """The share where scheduling does run beside the accelerator, whatever the default of the release [1]."""
+        return min(self.value("overlap", situation), 1.0)
 
     def engine(self, stack: str) -> EngineConventions:
         """Conventions of a stack; an unknown one behaves like the default stack."""

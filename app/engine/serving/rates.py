@@ -94,6 +94,7 @@ def resolve_rates(
         raw_bandwidth=raw * one,
         layer_s=value("layer_s") * one,
         eager_s=value("eager_s") * one,
+        overlap=calibration.overlap(situation) * one,
         step_s=value("step_s") * one,
         sequence_s=value("sequence_s") * one,
         prefill_token_s=value("prefill_token_s") * one,

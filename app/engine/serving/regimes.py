@@ -117,8 +117,9 @@ def steady_state(c: Costs, requests: Requests, running: Floats) -> Steady:
     Notes
     -----
     Little's law over the cycle of a request: ``running = rate x (first_token + steps x iteration)``; an iteration lasts
-    a decode step plus the prefill work of the other requests that arrives meanwhile. A prompt passes the pipeline
-    stages one after the other: its latency is that of all of them, its work that of one.
+    a decode step plus the prefill work of the other requests that arrives meanwhile. A sequence that decodes meets
+    itself and its share of the others, so that one alone decodes alone. A prompt passes the pipeline stages one after
+    the other: its latency is that of all of them, its work that of one.
 
     References
     ----------
@@ -132,7 +133,8 @@ def steady_state(c: Costs, requests: Requests, running: Floats) -> Steady:
     for _ in range(ROUNDS):
         flow = decoding / steps * requests.prompt
         chunk = np.minimum(requests.chunk, np.maximum(flow, requests.prompt))
-        sequences = np.concatenate([decoding, decoding * beside], axis=1)
+        seen = 1.0 + decoding * others
+        sequences = np.concatenate([seen, seen * beside], axis=1)
         times = step_seconds(c, sequences, np.concatenate([decoding * 0.0, chunk], axis=1))
         total = times.total
         draft = total[:, :1] * (requests.draft * DRAFT_LAYERS / c.layers)

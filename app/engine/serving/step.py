@@ -50,6 +50,8 @@ class Rates:
         Small kernels a layer, scheduling an iteration, sampling and bookkeeping a sequence.
     eager_s : array [s]
         Host time to launch a layer's kernels one by one, where no captured graph covers the iteration.
+    overlap : array [1]
+        Share of the scheduling that the host does while the accelerator works.
     reduce_s, link_bytes_per_s : array
         All-reduce latency and effective per-direction link rate.
 
@@ -77,6 +79,7 @@ class Rates:
     raw_bandwidth: Floats
     layer_s: Floats
     eager_s: Floats
+    overlap: Floats
     step_s: Floats
     sequence_s: Floats
     prefill_token_s: Floats
@@ -120,6 +123,8 @@ class Costs:
         Collectives and element-wise kernels: fixed and per token.
     host_s : array [s]
         Launching the kernels of an iteration with prompts, which no captured graph covers.
+    overlap : array [1]
+        Share of the scheduling that is done beside the accelerator.
     step_s, sequence_s, chunk_token_s : array [s]
         Scheduling: fixed, per sequence, per prompt token.
     ranks, data, pipeline, fed, prompt : array
@@ -155,6 +160,7 @@ class Costs:
     element_s: Floats
     element_token_s: Floats
     host_s: Floats
+    overlap: Floats
     step_s: Floats
     sequence_s: Floats
     chunk_token_s: Floats
@@ -270,6 +276,7 @@ def costs_of(o: Operators, r: Rates, n: Lengths) -> Costs:
         element_s=o.layers * r.layer_s,
         element_token_s=o.layers * o.hidden * (ELEMENTWISE_BYTES / r.raw_bandwidth),
         host_s=o.layers * r.eager_s,
+        overlap=r.overlap,
         step_s=r.step_s,
         sequence_s=r.sequence_s / o.data,
         chunk_token_s=r.prefill_token_s / o.data,
@@ -325,7 +332,9 @@ def step_seconds(c: Costs, sequences: Floats, prefill_tokens: Floats) -> StepTim
     -----
     With pipeline stages the batch is cut into as many micro-batches as stages; the time is that of one micro-batch
     through all stages, during which every sequence advances one token. Engines capture pure decode iterations as
-    graphs; one with prompts is launched kernel by kernel and lasts at least as long as the host takes to do so.
+    graphs; one with prompts is launched kernel by kernel and lasts at least as long as the host takes to do so, and to
+    schedule the next where the engine does that meanwhile. ``overhead`` is what the host adds to the time of the
+    accelerator.
 
     References
     ----------
@@ -342,12 +351,14 @@ def step_seconds(c: Costs, sequences: Floats, prefill_tokens: Floats) -> StepTim
     elementwise = c.element_s + tokens * c.element_token_s
     communication = c.link_s + tokens * c.link_token_s
     device = matmul + experts + attention + elementwise + communication
-    waits = np.where(prefill_tokens > 0.0, roofline_time(device, c.host_s, 0.0) - device, 0.0)
+    scheduling = c.step_s + c.sequence_s * sequences + c.chunk_token_s * prefill_tokens
+    launched = np.where(prefill_tokens > 0.0, c.host_s, 0.0)
+    both = roofline_time(device, launched + c.overlap * scheduling, 0.0)
     return StepTime(
         matmul=matmul,
         experts=experts,
         attention=attention,
         elementwise=elementwise,
         communication=communication,
-        overhead=waits + c.step_s + c.sequence_s * sequences + c.chunk_token_s * prefill_tokens,
+        overhead=both - device + (1.0 - c.overlap) * scheduling,
     )

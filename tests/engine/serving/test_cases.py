@@ -108,3 +108,32 @@ def test_speculation_shortens_the_time_a_token_takes() -> None:
     cases, _ = read_cases([plain, spoken])
     tpot = predict(assemble(cases, CALIBRATION), np.full((2, 1), 0.01)).tpot_s
     assert tpot[0] / 3.0 < tpot[1] < tpot[0]
+
+
+def test_what_inferencex_sets_and_its_rows_leave_out() -> None:
+    def of(model: str, gpu: str, engine: str) -> Any:
+        changes = {"model": {"name": model, "family_key": model}, "gpu": gpu, "engine": engine, "precision": "fp8"}
+        (case,), _ = read_cases([row("inferencex-via-aic", **changes)])
+        return case.precisions.kv, case.overlaps, case.chunk
+
+    assert of("llama3-70b", "H100-SXM-80GB", "vLLM") == ("fp8", True, 8192.0)
+    assert of("minimax-m2.5", "H100-SXM-80GB", "vLLM 0.18.0") == ("bf16", True, 8192.0)
+    assert of("gpt-oss-120b", "B200-SXM-180GB", "TensorRT-LLM 1.2.0rc2") == ("fp8", False, 16384.0)
+    assert of("gpt-oss-120b", "H200-SXM-141GB", "vLLM 0.18.0")[0] == "bf16"
+    (other,), _ = read_cases([row("nvidia-aic-gap")])
+    assert (other.overlaps, other.chunk) == (False, None)
+
+
+def test_one_request_at_a_time_decodes_alone_however_long_its_prompt() -> None:
+    """With a prompt that takes most of its time, a step still reads one whole sequence, not the share that decodes."""
+    changes = {
+        "isl": 64_000,
+        "osl": 100,
+        "concurrency": 1,
+        "batch": 1,
+        "model": {"name": "", "family_key": "llama3-8b"},
+    }
+    short = row("nvidia-aic-gap", **changes, parallelism={"tp": 1, "pp": 1, "ep": 1, "dp": 1}, gpus=1)
+    cases, _ = read_cases([short, {**short, "osl": 8_000, "isl": 60_050}])
+    tpot = predict(assemble(cases, CALIBRATION), np.full((2, 1), 0.01)).tpot_s
+    assert tpot[0] == pytest.approx(tpot[1], rel=0.01)  # the same mean context, whatever the share of the prompt

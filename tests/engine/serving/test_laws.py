@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from app.engine.outcome import Infeasible
+from app.engine.serving.calibration import Situation
 from app.engine.serving.loadcurve import load_curve
+from app.engine.serving.operators import Precisions
 from app.engine.serving.replica import Replicas, prepare
 from app.engine.serving.search import search_serving
+from app.engine.serving.step import step_seconds
 from app.engine.workload import LatencyObjective, Lengths, ServingPlanRequest
 from tests.engine.serving.test_search import CALIBRATION, CHIPS, H100, chat, solved
 
@@ -108,3 +111,31 @@ def test_a_pinned_plan_is_answered_as_by_the_search() -> None:
     assert pinned.capacity_requests_per_s_per_replica == pytest.approx(
         searched.capacity_requests_per_s_per_replica, rel=0.02
     )
+
+
+def test_scheduling_beside_the_accelerator_hides_all_of_it_but_what_outlasts_the_kernels() -> None:
+    replicas = replicas_of("h100-sxm5-80", "llama3-8b")
+    assert replicas is not None
+    waits, hides = (
+        replace(replicas.costs, overlap=np.full_like(replicas.costs.overlap, share)) for share in (0.0, 1.0)
+    )
+    n = np.array([[1.0, 32.0, 256.0]]) * np.ones_like(waits.step_s)
+    one, other = (step_seconds(c, n, n * 0.0) for c in (waits, hides))
+    work = one.total - one.overhead
+    scheduling = waits.step_s + waits.sequence_s * n
+    np.testing.assert_allclose(one.overhead, scheduling)
+    assert (other.total < one.total).all()
+    assert (other.total >= np.maximum(work, scheduling)).all()
+
+
+def test_releases_overlap_scheduling_since_it_became_their_default() -> None:
+    def share(stack: str, year: float) -> float:
+        formats = Precisions(weights="bf16", activations="bf16", kv="bf16", outside_experts="bf16")
+        return CALIBRATION.overlap(
+            Situation(accelerator=H100, precisions=formats, stack=stack, released_year=year, experts=0)
+        )
+
+    assert share("vllm", 2025.9) == share("sglang", 2024.5) == share("tensorrt-llm", 2024.5) == 0.0
+    assert 0.0 < share("vllm", 2026.2) <= 1.0
+    assert 0.0 < share("sglang", 2025.5) <= 1.0
+    assert 0.0 < share("tensorrt-llm", 2025.7) <= 1.0
