@@ -4,7 +4,8 @@ from datetime import date, datetime
 
 from sqlalchemy import Connection
 
-from app.catalog import errors, pricebook_repository
+from app.access.principal import Principal
+from app.catalog import errors, pricebook_repository, trail
 from app.catalog.pricebooks import PriceBook, PriceRule, newest_versions
 from app.foundation.identifiers import new_id
 
@@ -27,7 +28,7 @@ def find_price_book(connection: Connection, tenant_id: str, book: str, version: 
 
 def save_price_book(
     connection: Connection,
-    tenant_id: str,
+    principal: Principal,
     book_id: str | None,
     *,
     name: str,
@@ -37,18 +38,15 @@ def save_price_book(
     priority: int,
     rules: tuple[PriceRule, ...],
     now: datetime,
-    actor: str,
 ) -> PriceBook:
-    """Insert a new book, or a new version of one."""
-    version = 1
-    if book_id is not None:
-        last = _newest(connection, tenant_id, book_id)
-        book_id, version = last.id, last.version + 1
-    if pricebook_repository.name_taken(connection, tenant_id, name, book_id):
+    """Insert a new book, or a new version of one, and record it in the audit chain."""
+    tenant_id = principal.tenant_id
+    last = None if book_id is None else _newest(connection, tenant_id, book_id)
+    if pricebook_repository.name_taken(connection, tenant_id, name, None if last is None else last.id):
         raise errors.price_book_name_taken(name)
     book = PriceBook(
-        id=book_id or new_id("pb"),
-        version=version,
+        id=new_id("pb") if last is None else last.id,
+        version=1 if last is None else last.version + 1,
         name=name,
         currency=currency,
         valid_from=valid_from,
@@ -56,17 +54,14 @@ def save_price_book(
         priority=priority,
         rules=rules,
         recorded_at=now,
-        actor=actor,
+        actor=principal.actor,
     )
-    pricebook_repository.insert_book(connection, tenant_id, book)
-    return book
+    return _insert(connection, principal, last, book)
 
 
-def withdraw_price_book(
-    connection: Connection, tenant_id: str, book_id: str, *, now: datetime, actor: str
-) -> PriceBook:
-    """Insert a last version of a book that holds for nothing."""
-    last = _newest(connection, tenant_id, book_id)
+def withdraw_price_book(connection: Connection, principal: Principal, book_id: str, *, now: datetime) -> PriceBook:
+    """Insert a last version of a book that holds for nothing, and record it in the audit chain."""
+    last = _newest(connection, principal.tenant_id, book_id)
     book = PriceBook(
         id=last.id,
         version=last.version + 1,
@@ -77,10 +72,15 @@ def withdraw_price_book(
         priority=last.priority,
         rules=(),
         recorded_at=now,
-        actor=actor,
+        actor=principal.actor,
         withdrawn=True,
     )
-    pricebook_repository.insert_book(connection, tenant_id, book)
+    return _insert(connection, principal, last, book)
+
+
+def _insert(connection: Connection, principal: Principal, last: PriceBook | None, book: PriceBook) -> PriceBook:
+    pricebook_repository.insert_book(connection, principal.tenant_id, book)
+    trail.record_book(connection, principal, last, book)
     return book
 
 

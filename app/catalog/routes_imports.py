@@ -3,17 +3,19 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from app.access.dependencies import require_scopes
 from app.access.principal import Principal
-from app.catalog import errors, service
+from app.catalog import errors, service, trail
 from app.catalog.filters import provider_filter
 from app.catalog.importing import FORMATS, ImportOrder, ImportReport, ParsedImport, ProviderReport, parse_import
 from app.catalog.imports.staged import FileError
 from app.catalog.quality import audit
 from app.catalog.reading import CatalogAsked, PageAsked, page_of
+from app.catalog.repository import RevisionInfo
 from app.catalog.schemas import (
     AvailabilityBody,
     DecisionBody,
@@ -70,7 +72,7 @@ async def import_file(
         parsed = await run_in_threadpool(parse_import, current, order, clock.now().date())
     except FileError as error:
         raise errors.unreadable_file(error) from error
-    reports = [await _run(database, clock, parsed, name, principal.actor, dry_run=dry_run) for name in parsed.providers]
+    reports = [await _run(database, clock, parsed, name, principal, dry_run=dry_run) for name in parsed.providers]
     after = current if dry_run else await database.read(service.current_snapshot)
     return ImportReport(
         quality=await run_in_threadpool(audit, after),
@@ -83,15 +85,26 @@ async def import_file(
 
 
 async def _run(
-    database: Database, clock: Clock, parsed: ParsedImport, provider: str, actor: str, *, dry_run: bool
+    database: Database, clock: Clock, parsed: ParsedImport, provider: str, principal: Principal, *, dry_run: bool
 ) -> ProviderReport:
     """Preview or commit one provider; a database failure of one leaves the others to go on."""
     if dry_run:
         return await database.read(lambda connection: service.preview_import(connection, parsed, provider))
+    now = clock.now()
+
+    def commit(connection: Connection) -> ProviderReport:
+        before = service.current_revision(connection)
+        report = service.commit_import(connection, parsed, provider, now=now, actor=principal.actor)
+        after = service.current_revision(connection)
+        if after.id != before.id:
+            told = {"provider": provider, "format": parsed.order.file_format, **report.counts}
+            trail.record_revision(
+                connection, principal, before, after, action="import", subject=parsed.sha256, at=now, details=told
+            )
+        return report
+
     try:
-        return await database.transact(
-            lambda connection: service.commit_import(connection, parsed, provider, now=clock.now(), actor=actor)
-        )
+        return await database.transact(commit, tenant=principal.tenant_id)
     except SQLAlchemyError as error:
         detail = f"{type(error).__name__}: nothing of this provider was imported, its last good prices stay"
         return ProviderReport(provider=provider, status="failed", counts={}, detail=detail)
@@ -159,12 +172,19 @@ async def _decide(
 ) -> RevisionView:
     database: Database = request.app.state.database
     now = request.app.state.clock.now()
-    revision = await database.transact(
-        lambda connection: service.decide_quarantined(
+
+    def decide(connection: Connection) -> RevisionInfo:
+        before = service.current_revision(connection)
+        after = service.decide_quarantined(
             connection, quarantine_id, decision=decision, reason=body.reason, actor=principal.actor, now=now
         )
-    )
-    return revision_view(revision)
+        action = f"quarantine.{decision}"
+        trail.record_revision(
+            connection, principal, before, after, action=action, subject=quarantine_id, at=now, reason=body.reason
+        )
+        return after
+
+    return revision_view(await database.transact(decide, tenant=principal.tenant_id))
 
 
 @router.post("/v1/catalog/offers/{offer_id}/availability")
@@ -174,8 +194,10 @@ async def record_availability(
     """Record what was seen of an offer's supply, apart from its price; publishes a revision."""
     database: Database = request.app.state.database
     now = request.app.state.clock.now()
-    revision = await database.transact(
-        lambda connection: service.record_availability(
+
+    def seen(connection: Connection) -> RevisionInfo:
+        before = service.current_revision(connection)
+        after = service.record_availability(
             connection,
             offer_id,
             observed_on=body.observed_on,
@@ -185,5 +207,7 @@ async def record_availability(
             now=now,
             actor=principal.actor,
         )
-    )
-    return revision_view(revision)
+        trail.record_revision(connection, principal, before, after, action="availability", subject=offer_id, at=now)
+        return after
+
+    return revision_view(await database.transact(seen, tenant=principal.tenant_id))

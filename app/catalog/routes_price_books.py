@@ -188,7 +188,7 @@ async def withdraw_book(book_id: str, request: Request, principal: Writer) -> Bo
     database: Database = request.app.state.database
     tenant, now = principal.tenant_id, request.app.state.clock.now()
     book = await database.transact(
-        lambda connection: service.withdraw_price_book(connection, tenant, book_id, now=now, actor=principal.actor),
+        lambda connection: service.withdraw_price_book(connection, principal, book_id, now=now),
         tenant=tenant,
     )
     return book_view(book, principal)
@@ -214,7 +214,7 @@ async def import_focus(
     book = await database.transact(
         lambda connection: service.save_price_book(
             connection,
-            tenant,
+            principal,
             None,
             name=name,
             currency=rates.currency,
@@ -223,7 +223,6 @@ async def import_focus(
             priority=priority,
             rules=rates.rules,
             now=now,
-            actor=principal.actor,
         ),
         tenant=tenant,
     )
@@ -237,7 +236,7 @@ async def _save(body: BookBody, request: Request, principal: Principal, book_id:
     return await database.transact(
         lambda connection: service.save_price_book(
             connection,
-            tenant,
+            principal,
             book_id,
             name=body.name,
             currency=body.currency,
@@ -246,7 +245,6 @@ async def _save(body: BookBody, request: Request, principal: Principal, book_id:
             priority=body.priority,
             rules=rules,
             now=now,
-            actor=principal.actor,
         ),
         tenant=tenant,
     )

@@ -1,6 +1,7 @@
 """The SQLAlchemy engines: a writing one and a reading one, for SQLite and PostgreSQL."""
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 BUSY_TIMEOUT_S = 15
+_BUSY_PAUSE_S = 0.02
 # A unit that waits longer for a row lock gives up, so that one hot row cannot hold the writer thread for ever.
 LOCK_TIMEOUT_MS = 4_000
 STATEMENT_TIMEOUT_MS = 60_000
@@ -76,7 +78,7 @@ def _create_sqlite(url: URL, *, pool_size: int, begin: str, read_only: bool, for
         # The driver's own transactions leave the first SELECT outside; ours begin explicitly.
         dbapi_connection.isolation_level = None
         cursor = dbapi_connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
+        _write_ahead(cursor)
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
         if read_only:
@@ -88,6 +90,20 @@ def _create_sqlite(url: URL, *, pool_size: int, begin: str, read_only: bool, for
         connection.exec_driver_sql(begin)
 
     return engine
+
+
+def _write_ahead(cursor: sqlite3.Cursor) -> None:
+    """Switch to the write-ahead log; the busy timeout does not cover two processes that switch at once."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF in _TRANSIENT_SQLITE_CODES
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(_BUSY_PAUSE_S)
 
 
 def _create_postgresql(url: URL, *, pool_size: int, isolation_level: str = "READ COMMITTED") -> Engine:

@@ -5,6 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from app.access import audit
+from app.foundation.canonical import canonical_sha256
 from app.quotes import repository
 from app.quotes.acting import Acting
 from app.quotes.errors import bad_field
@@ -21,18 +23,30 @@ def current_policy(connection: Connection, tenant_id: str) -> ApprovalPolicy:
 
 
 def set_policy(connection: Connection, acting: Acting, document: Mapping[str, Any]) -> ApprovalPolicy:
-    """Add a version; revisions submitted before keep the verdict of the version they were judged by."""
-    version = current_policy(connection, acting.tenant_id).version + 1
+    """Add a version and record it; revisions submitted before keep the verdict of the version they were judged by."""
+    before = current_policy(connection, acting.tenant_id)
+    version = before.version + 1
     try:
         policy = policy_from_document(document, version)
     except ValueError as error:
         raise bad_field("", "policy", f"This is not an approval policy: {error}.") from error
+    now = acting.now(connection)
     repository.insert_policy(
         connection,
         acting.tenant_id,
         version=version,
         document=policy.as_document(),
         created_by=acting.actor,
-        created_at=acting.now(connection),
+        created_at=now,
+    )
+    audit.record(
+        connection,
+        principal=acting.principal,
+        at=now,
+        action="approval-policy.replace",
+        subject="approval-policy",
+        before_sha256=canonical_sha256(before.as_document()),
+        after_sha256=canonical_sha256(policy.as_document()),
+        details={"version": version},
     )
     return policy

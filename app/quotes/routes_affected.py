@@ -3,12 +3,12 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.access.dependencies import require_scopes
 from app.access.principal import COSTS, Principal
 from app.foundation.answers import shows
+from app.foundation.calculation import within_time
 from app.foundation.pagination import PageRequest, page_body, page_request
 from app.quotes import service
 from app.quotes.answer_schemas import AffectedPage
@@ -68,5 +68,5 @@ async def affected(
         costs = principal.has(COSTS)
         return [service.affected_answer(subject, question.catalog_revision, with_costs=costs) for subject in shown]
 
-    body = page_body(await run_in_threadpool(rows), cursor)
+    body = page_body(await within_time(request, rows), cursor)
     return document({**body, "catalog_revision": question.catalog_revision, "as_of": today.isoformat()}, linked)

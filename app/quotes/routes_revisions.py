@@ -1,5 +1,6 @@
 """``/v1/quotes/{id}/revisions``: list, show, draft, edit, verify, explain, compare."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from app.access.dependencies import idempotent, require_scopes
+from app.access.dependencies import check_items, idempotent, require_scopes
 from app.access.principal import COSTS, Principal
 from app.foundation.answers import shows
 from app.foundation.calculation import within_time
@@ -107,6 +108,7 @@ async def reprice(
 def _new_revision(
     request: Request, principal: Principal, quote_id: str, asked: RevisionCreate | Reprice
 ) -> NewRevision:
+    _check_items(request, principal, asked.changes)
     return NewRevision(
         acting=acting_in(request, principal),
         today=request.app.state.clock.now().date(),
@@ -131,6 +133,7 @@ async def edit_revision(request: Request, principal: Writer, quote_id: str, n: R
         raise RequestValidationError(
             [{"type": "dict_type", "loc": ("body",), "msg": "a merge patch is a JSON object", "input": None}]
         )
+    _check_items(request, principal, patch)
     acting = acting_in(request, principal)
     today = request.app.state.clock.now().date()
 
@@ -152,6 +155,13 @@ async def edit_revision(request: Request, principal: Writer, quote_id: str, n: R
 
     edited = await request.app.state.database.transact(store, tenant=principal.tenant_id)
     return document(edited.body, edited.headers)
+
+
+def _check_items(request: Request, principal: Principal, changes: Mapping[str, Any] | None) -> None:
+    """A merge patch replaces a list as a whole, so its items are the revision's."""
+    items = (changes or {}).get("items")
+    if isinstance(items, list):
+        check_items(principal, len(items), request)
 
 
 def _edit_of(request: Request) -> int:

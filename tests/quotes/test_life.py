@@ -119,6 +119,9 @@ def test_a_rejected_draft_goes_back_with_the_reason(desk: Desk, client: TestClie
 def test_inside_the_policy_nobody_is_asked(desk: Desk, client: TestClient) -> None:
     rules = {"rules": [{"measure": "discount", "above": "0.10"}]}
     assert client.put("/v1/approval-policy", json=rules).status_code == 200
+    (entry,) = client.get("/v1/audit").json()["items"]
+    assert (entry["action"], entry["details"]) == ("approval-policy.replace", {"version": 1})
+    assert entry["before_sha256"] != entry["after_sha256"]
     assert desk.act(desk.create(terms={"discount": "0.10"})["id"], 1, "submit")["status"] == "approved"
     over = desk.act(desk.create(terms={"discount": "0.11"})["id"], 1, "submit")
     assert over["status"] == "in_review"
