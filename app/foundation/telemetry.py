@@ -5,7 +5,7 @@ import re
 import secrets
 import sys
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TextIO
 
 import orjson
 import structlog
@@ -45,6 +45,18 @@ def _with_trace(_logger: Any, _name: str, event: structlog.types.EventDict) -> s
     return event
 
 
+class _StandardError(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is when a line is written: the one of the start may have been closed since."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _value: TextIO) -> None:
+        """Keep nothing."""
+
+
 def configure_logging(level: str, log_format: str) -> None:
     """Send our own events and those of uvicorn and SQLAlchemy through one renderer to standard error."""
     shared: list[structlog.types.Processor] = [
@@ -62,10 +74,10 @@ def configure_logging(level: str, log_format: str) -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _StandardError()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
