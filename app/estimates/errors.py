@@ -54,10 +54,16 @@ def infeasible(pointer: str, constraint: str, detail: str, nearest: Mapping[str,
 
 
 def least_bad(refusals: Mapping[str, Infeasible]) -> str:
-    """The refusal that speaks for all: the one that lacks least."""
+    """The refusal that speaks for all: an objective missed by hardware that fits, else the one that lacks least."""
     most = float("inf")
     closest = ("missing_bytes", "best_s")
-    return min(refusals, key=lambda k: (*(refusals[k].numbers.get(n, most) for n in closest), refusals[k].rule))
+
+    def rank(key: str) -> tuple[bool, float, float, str]:
+        found = refusals[key]
+        missing, best = (found.numbers.get(name, most) for name in closest)
+        return found.rule != "objective", missing, best, found.rule
+
+    return min(refusals, key=rank)
 
 
 def infeasible_everywhere(pointer: str, refusals: Mapping[str, Infeasible]) -> Problem:

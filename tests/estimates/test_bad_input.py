@@ -141,7 +141,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
         traffic={"concurrency": 1, "input_tokens": 1e6, "output_tokens": 10})),
      "validation-failed", "/items/0/job/traffic/input_tokens", "context"),
     ("a latency below the floor", edited("/items/0/job", inference(slo={"tpot_ms": 0.001})),
-     "infeasible-spec", "/items/0/job", "ms"),
+     "infeasible-spec", "/items/0/job", "tpot of 0.001 ms at p95 is below what"),
 ]  # fmt: skip
 
 
@@ -196,3 +196,16 @@ def test_refusals_and_answers_leave_no_row(seeded: TestClient, database: Any) ->
 def catalog_tables(connection: Any) -> list[str]:
     names: list[str] = inspect(connection).get_table_names()
     return names
+
+
+def test_over_the_whole_catalog_a_missed_objective_speaks_before_hardware_that_is_too_small(
+    seeded_client: TestClient,
+) -> None:
+    body = edited("/items/0", {"id": "a", "job": inference(model={"ref": "llama3-70b"}, slo={"tpot_ms": 0.01})})
+    refused = seeded_client.post("/v1/estimates", json=body).json()
+    assert refused["constraint"] == "objective"
+    assert {"asked_s", "best_s", "weights_bytes", "memory_bandwidth_bytes_per_s"} <= set(refused["numbers"])
+    assert refused["nearest_feasible"]["tpot_s"] == refused["numbers"]["best_s"]
+    others = [row["numbers"]["best_s"] for row in refused["refused"] if row["rule"] == "objective"]
+    assert refused["numbers"]["best_s"] == min(others)
+    assert "memory" in {row["rule"] for row in refused["refused"]}

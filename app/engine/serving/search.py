@@ -174,7 +174,7 @@ def _floor(
     tensor, pipeline, _, data = replicas.plans[row]
     refused = Infeasible(
         rule="objective",
-        message=f"{worst.metric} of {worst.seconds * 1e3:.1f} ms at p{worst.percentile:g} is below what "
+        message=f"{worst.metric} of {worst.seconds * 1e3:g} ms at p{worst.percentile:g} is below what "
         f"{chip.id} does for "
         f"a single request: the best plan (tensor {tensor}, pipeline {pipeline}, data {data}) takes "
         f"{single[row] * 1e3:.1f} ms; reading {weights / 1e9:.2f} GB of weights, stage after stage, at "
