@@ -1,9 +1,9 @@
 """Whatever goes wrong, no key, token, webhook secret or password of an address reaches the logs or an answer."""
 
 import io
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -50,7 +50,8 @@ class Loud:
 @pytest.fixture
 def loud(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loud]:
     log = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", log)
+    # pytest puts back its own standard error between a fixture and its test
+    monkeypatch.setattr("app.foundation.telemetry.sys", SimpleNamespace(stderr=log))
     settings = guarded_settings(
         database_url, log_level="DEBUG", secret=SecretStr(SECRET), peppers=SecretStr(PEPPER),
         oidc_issuer="https://id.example", oidc_audience="gpuquote", oidc_jwks_url="http://127.0.0.1:9/jwks",
