@@ -114,6 +114,14 @@ def find_key(connection: Connection, *, principal: Principal, key_id: str) -> Ap
     return _own_key(connection, principal, key_id)
 
 
+def key_holds(connection: Connection, principal: Principal, now: datetime) -> bool:
+    """Whether the key a caller came with still opens anything; who came without a key is not asked for one."""
+    if principal.key_id is None:
+        return True
+    key = repository.find_key(connection, principal.tenant_id, principal.key_id)
+    return key is not None and key.is_active(now)
+
+
 def list_keys(
     connection: Connection, *, principal: Principal, after: tuple[datetime, str] | None, limit: int
 ) -> list[ApiKey]:

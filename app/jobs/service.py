@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.access import audit
+from app.access import service as access
 from app.access.principal import Principal
 from app.events import outbox
 from app.foundation.clock import Clock
@@ -107,16 +108,19 @@ def renew(connection: Connection, job: Job, *, owner: str, clock: Clock) -> bool
 
 
 def finish(connection: Connection, job: Job, work: Work, result: Any, *, owner: str, clock: Clock) -> Job:
-    """Store the result and end the job, both or neither: the effect happens once, whoever calculated it."""
+    """Store the result and end the job, both or neither: the effect happens once, whoever calculated it.
+
+    Raises
+    ------
+    Problem
+        ``unauthenticated`` where the caller's key was revoked or has expired since: nothing is stored then.
+    """
     held = _held(connection, job, owner)
+    now = clock.database_now(connection)
+    if not access.key_holds(connection, held.caller, now):
+        raise _key_ended()
     answer = work.store(connection, result)
-    return _end(
-        connection,
-        held,
-        clock.database_now(connection),
-        status=Status.DONE,
-        result_url=answer.headers["Location"],
-    )
+    return _end(connection, held, now, status=Status.DONE, result_url=answer.headers["Location"])
 
 
 def fail(connection: Connection, job: Job, problem: Problem, *, owner: str, clock: Clock) -> Job:
@@ -135,6 +139,14 @@ def problem_of(document: Mapping[str, Any]) -> Problem:
 def forget_old(connection: Connection, *, clock: Clock) -> int:
     """Delete what ended long ago; run as the system."""
     return repository.forget_finished(connection, clock.database_now(connection) - KEPT)
+
+
+def _key_ended() -> Problem:
+    return Problem(
+        "unauthenticated",
+        "The API key that asked for this job was revoked or expired before the job ended, so nothing was stored. Ask "
+        "again with a key that is valid.",
+    )
 
 
 def _held(connection: Connection, job: Job, owner: str) -> Job:

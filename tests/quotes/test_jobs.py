@@ -4,6 +4,7 @@ import asyncio
 import signal
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
+from app.access import service as access
+from app.access.principal import LOOPBACK_PRINCIPAL
 from app.foundation.clock import ManualClock
 from app.foundation.database import SYSTEM, Database
 from app.foundation.prefer import Preference, read_preference
@@ -279,6 +282,38 @@ def test_a_job_acts_as_who_asked_for_it(client: TestClient, as_person: Caller) -
     entries = client.get(f"/v1/quotes/{result['id']}/audit").json()["items"]
     assert (made["created_by"], result["created_by"]) == ("li.wei", "li.wei")
     assert [entry["actor"] for entry in entries] == ["li.wei"]
+
+
+@pytest.mark.parametrize("revoked", [True, False])
+def test_a_key_that_was_revoked_meanwhile_has_no_effect_any_more(
+    client: TestClient, app: FastAPI, clock: ManualClock, revoked: bool
+) -> None:
+    database, now = app.state.database, clock.now()
+    boss = replace(LOOPBACK_PRINCIPAL, actor="boss")
+    key, _ = database.transact_now(
+        lambda c: access.create_key(
+            c, principal=boss, name="portal", scopes=["quotes:write"], now=now, peppers=app.state.settings.pepper_list
+        ),
+        boss.tenant_id,
+    )
+
+    class Fixed:
+        async def authenticate(self, _request: object) -> object:
+            return replace(LOOPBACK_PRINCIPAL, actor=key.id, key_id=key.id)
+
+    app.state.authenticator = Fixed()
+    made = accepted(client)
+    if revoked:
+        database.transact_now(lambda c: access.revoke_key(c, principal=boss, key_id=key.id, now=now), boss.tenant_id)
+    run_jobs(client)
+    ended = client.get(made["links"]["self"]).json()
+    if revoked:
+        assert (ended["status"], ended["problem"]["slug"], ended["problem"]["status"]) == (
+            "failed", "unauthenticated", 401,
+        )  # fmt: skip
+        assert client.get("/v1/quotes").json()["items"] == []
+    else:
+        assert ended["status"] == "done"
 
 
 def test_the_end_of_a_job_is_an_event(client: TestClient) -> None:
