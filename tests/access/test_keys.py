@@ -6,6 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
+from app.access.keys import split_key
 from app.access.principal import SCOPES
 from app.foundation.clock import ManualClock
 from app.foundation.settings import Settings
@@ -66,7 +67,8 @@ def test_a_key_is_shown_once_and_kept_nowhere(guarded: TestClient, acme: dict[st
     assert guarded.get("/v1/me", headers=bearer(made.json()["key"])).json()["scopes"] == ["quotes:read"]
     assert (replay.status_code, replay.json()["id"], replay.json()["key"]) == (201, made.json()["id"], None)
     assert made.json()["key"] not in listed.text
-    secret = made.json()["key"].rpartition("_")[2]
+    _, secret = split_key(made.json()["key"]) or ("", "")
+    assert len(secret) == 43
     database = guarded.app.state.database
     if database.is_sqlite:
         files = [path.read_bytes() for path in database_files(database)]

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr, ValidationError
 from sqlalchemy import text
 
+from app.access.keys import split_key
 from app.events import webhook_repository
 from app.foundation.settings import Settings
 from app.main import create_app
@@ -44,6 +45,7 @@ class Loud:
         return make_key(self.client.app.state.database, "acme", NOON, peppers=PEPPER)  # type: ignore[attr-defined]
 
     def hides(self, *secrets: str) -> bool:
+        assert all(len(secret) >= 8 for secret in secrets), "a shorter one may stand in any id"
         return not any(secret in self.log.getvalue() for secret in secrets)
 
 
@@ -92,7 +94,8 @@ def test_a_failure_inside_is_logged_without_secrets(loud: Loud, monkeypatch: pyt
     failed = send(loud.client, "POST", "/v1/webhooks", who, {"url": "https://93.184.216.34/y"})
     assert (failed.status_code, failed.json()["slug"]) == (500, "internal")
     assert "nowhere" in loud.log.getvalue()
-    hidden = (key, key.rpartition("_")[2], made.json()["secret"], SECRET, PEPPER.partition(":")[2], SENTINEL)
+    _, secret = split_key(key) or ("", "")
+    hidden = (key, secret, made.json()["secret"], SECRET, PEPPER.partition(":")[2], SENTINEL)
     assert loud.hides(*hidden)
     assert not any(secret in failed.text for secret in hidden)
 
