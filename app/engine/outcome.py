@@ -103,6 +103,7 @@ class ServingResult:
     capacity_requests_per_s_per_replica : float [request/s]
     ttft_s, tpot_s, e2e_s : Latency [s]
     concurrency_per_replica : float [request]
+        In flight, waiting or served: the rate times the mean end-to-end time.
     kv_cache_tokens : float [token]
         Tokens one replica's cache holds.
     utilization : float

@@ -1,6 +1,6 @@
 """What a run costs under an offer: lines from hours and bytes, each priced or with the reason why not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -102,15 +102,21 @@ def _cost(bills: Mapping[str, Bill], terms: PricedTerms, months: Decimal | None)
             all_lines = with_contingency(bill.lines, terms.contingency, "terms.contingency")
             sums[quantile] = totals(all_lines, terms.currency, terms.policy, terms.taxes, months)
             lines = all_lines if quantile == "p50" else lines
+    nets = {q: total.net for q, total in sums.items()}
     return Cost(
         lines=lines,
         unpriced=tuple(middle.unpriced),
         totals=sums.get("p50"),
-        low=sums["p10"].net if "p10" in sums else None,
-        high=sums["p90"].net if "p90" in sums else None,
+        low=_ordered(nets, "p10", min),
+        high=_ordered(nets, "p90", max),
         excluded=tuple(middle.excluded),
         assumptions=tuple(middle.assumptions),
     )
+
+
+def _ordered(nets: Mapping[str, Money], quantile: str, pick: Callable[..., Money]) -> Money | None:
+    """Net at a quantile, never past p50: hours that are one line at one and two lines at the other round apart."""
+    return pick(nets["p50"], nets[quantile], key=lambda net: net.amount) if quantile in nets else None
 
 
 def training_hours(run: Run, quantile: str) -> tuple[dict[str, Decimal], Decimal]:

@@ -32,6 +32,10 @@ BODIES = {
             availability={"autoscaling": "hourly", "spare_replicas": 1},
         )
     ),
+    "split at p50, whole at p90": body(
+        inference(traffic={"requests_per_second": 3, "input_tokens": 20000, "output_tokens": 500}),
+        supply={"accelerators": ["h200-sxm-141"], "providers": ["verda"]},
+    ),
     "yuan": body(
         training(),
         terms={"currency": "CNY", "markup": "0.15", "discount": "0.05", "contingency": "0.10", "tax_region": "CN"},

@@ -137,7 +137,8 @@ def answer(
     highest = np.array([[choice.highest_rate]])
     waits = random_waits(workload, curve, rate, highest, cap) if open_loop else _closed_waits(curve, choice)
     evidence = calibration.evidence_class(replicas.situation.accelerator, workload.weights_precision)
-    served = float(rate[0, 0]) if open_loop else float(steady.requests_per_s[0, 0])
+    # fewer users than replicas: one is busy only while it has one
+    served = float(rate[0, 0]) if open_loop else float(steady.requests_per_s[0, 0]) * min(choice.running, 1.0)
     requests_per_s = served * choice.replicas
     frontend = replicas.frontend_s
 
@@ -165,7 +166,7 @@ def answer(
         requests_per_s=requests_per_s,
         capacity_requests_per_s_per_replica=choice.highest_rate,
         ttft_s=stats["ttft"], tpot_s=stats["tpot"], e2e_s=stats["e2e"],
-        concurrency_per_replica=choice.running,
+        concurrency_per_replica=in_flight(served, stats["e2e"]) if open_loop else choice.asked_running,
         kv_cache_tokens=float(replicas.cache_tokens[choice.row, 0]),
         utilization=asked / choice.highest_rate if open_loop else served / choice.highest_rate,
         saturated=bool(saturated),
@@ -178,6 +179,25 @@ def answer(
             "prefill_time_share": prefill_share(steady),
         },
     )  # fmt: skip
+
+
+def in_flight(requests_per_s: float, e2e: Latency) -> float:
+    """Requests that wait or are served, on average.
+
+    Parameters
+    ----------
+    requests_per_s : float [request/s]
+    e2e : Latency [s]
+
+    Returns
+    -------
+    float [request]
+
+    References
+    ----------
+    1. Little, "A Proof for the Queuing Formula L = lambda W", 1961.
+    """
+    return requests_per_s * e2e.mean.p50
 
 
 def prefill_share(steady: Steady) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.engine.hardware import Accelerator, Fabric
 from app.engine.outcome import Infeasible, Latency, ServingResult
-from app.engine.serving.answer import answer, band
+from app.engine.serving.answer import answer, band, in_flight
 from app.engine.serving.calibration import ServingCalibration
 from app.engine.serving.lengths import variation_squared
 from app.engine.serving.loadcurve import load_curve
@@ -125,6 +125,10 @@ def _merge(
     decode_share = served / max(result.requests_per_s, 1e-12)
     shift = ttft.mean.p50 - result.ttft_s.mean.p50
     e2e = result.e2e_s
+    whole = Latency(
+        mean=band(calibration, "e2e", evidence, max(e2e.mean.p50 + shift, 1e-9)),
+        p50=max(e2e.p50 + shift, 1e-9), p95=max(e2e.p95 + shift, 1e-9), p99=max(e2e.p99 + shift, 1e-9),
+    )  # fmt: skip
     return replace(
         result,
         plan=replace(result.plan, prefill_replicas=stages[0], decode_replicas=stages[1]),
@@ -134,10 +138,8 @@ def _merge(
         requests_per_s=served,
         capacity_requests_per_s_per_replica=capacity,
         ttft_s=ttft,
-        e2e_s=Latency(
-            mean=band(calibration, "e2e", evidence, max(e2e.mean.p50 + shift, 1e-9)),
-            p50=max(e2e.p50 + shift, 1e-9), p95=max(e2e.p95 + shift, 1e-9), p99=max(e2e.p99 + shift, 1e-9),
-        ),
+        e2e_s=whole,
+        concurrency_per_replica=workload.concurrency or in_flight(served, whole),
         saturated=result.saturated or decode_share < 1.0 - 1e-9 or offered > capacity * (1.0 + 1e-9),
         utilization=offered / capacity,
         assumptions={**result.assumptions, "cache_transfer_s": transfer},

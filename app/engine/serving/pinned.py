@@ -66,7 +66,8 @@ def pinned_load(
         idle_step_s=idle,
     )  # fmt: skip
     choice = Choice(
-        row=0, replicas=count, running=running, asked_running=asked, rate=float(curve.rate[0, 0]),
+        row=0, replicas=count, running=running, asked_running=asked,
+        rate=float(curve.rate[0, 0]) * min(running, 1.0),
         highest_rate=float(steady.requests_per_s.max()), idle_step_s=float(idle[0, 0]), objectives_met=True,
     )  # fmt: skip
     return choice, (curve, steady)

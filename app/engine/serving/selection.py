@@ -143,6 +143,73 @@ def interpolate(x: Floats, xs: Floats, ys: Floats) -> Floats:
     return np.array([np.interp(x[i], xs[i], ys[i]) for i in range(len(xs))])
 
 
+def running_for(rate: Floats, running: Floats, rates: Floats) -> Floats:
+    """Requests in a replica that make a rate, row by row, held at the ends.
+
+    Parameters
+    ----------
+    rate : array (plans,) [request/s]
+    running : array (plans, points) [request]
+        Rising along the points.
+    rates : array (plans, points) [request/s]
+
+    Returns
+    -------
+    array (plans,) [request]
+
+    Notes
+    -----
+    Between two points the cycle of a request, not the rate, is taken as linear in the batch: an iteration lasts a fixed
+    part and a part that grows with its sequences.
+
+    References
+    ----------
+    1. Little 1961: requests in flight = rate x cycle.
+    """
+    rising = np.maximum.accumulate(rates, axis=1)
+    rows = np.arange(len(rate))
+    high = np.minimum((rising < rate[:, None]).sum(axis=1), running.shape[1] - 1)
+    low = np.maximum(high - 1, 0)
+    few, many = running[rows, low], running[rows, high]
+    short, long = few / rates[rows, low], many / rates[rows, high]
+    slope = (long - short) / np.maximum(many - few, 1e-12)
+    found = rate * (short - slope * few) / np.maximum(1.0 - rate * slope, 1e-12)
+    return np.asarray(np.clip(found, few, many))
+
+
+def rate_at(running: Floats, curve: LoadCurve) -> Floats:
+    """Rate of each plan with a number of requests in it; below one, the share of the time that there is one.
+
+    Parameters
+    ----------
+    running : array (plans,) [request]
+    curve : LoadCurve
+
+    Returns
+    -------
+    array (plans,) [request/s]
+
+    References
+    ----------
+    1. Little 1961.
+    """
+    return interpolate(running, curve.running, curve.rate) * np.minimum(running, 1.0)
+
+
+def _running_at(replicas: Replicas, curve: LoadCurve, row: int, rate: float) -> float:
+    """Requests in a replica of one plan at a rate; a point evaluated between the rungs sharpens what they say."""
+    lowest = float(curve.rate[row, 0])
+    if rate <= lowest:
+        return max(float(curve.running[row, 0]) * rate / lowest, 1e-6)
+    asked = np.array([rate])
+    running, rates = curve.running[row : row + 1], curve.rate[row : row + 1]
+    found = running_for(asked, running, rates)
+    point = curve_at(subset(replicas, np.array([row])), found[:, None], curve.idle_step_s[row : row + 1])
+    at = int(np.searchsorted(running[0], found[0]))
+    closer = np.insert(running, at, found, axis=1), np.insert(rates, at, point.rate[:, 0], axis=1)
+    return float(running_for(asked, *closer)[0])
+
+
 def best_under_objectives(
     workload: ServingWorkload,
     replicas: Replicas,
@@ -178,9 +245,7 @@ def best_under_objectives(
     highest = curve.rate.max(axis=1, keepdims=True)
     if workload.requests_per_s is not None and not workload.objectives:
         target = planned_utilization * highest[:, 0]
-        rising = np.maximum.accumulate(curve.rate, axis=1)
-        running = np.maximum(interpolate(target, rising, curve.running), 1.0)
-        return running, np.maximum(target, curve.rate[:, 0])
+        return running_for(target, curve.running, curve.rate), np.maximum(target, curve.rate[:, 0])
     limit = planned_utilization * highest if workload.requests_per_s is not None else np.full_like(highest, np.inf)
     last = _last_held(workload, replicas, curve, accepted, highest, limit)
     rows, at = np.arange(len(last)), np.maximum(last, 0)
@@ -290,7 +355,7 @@ def _fastest(workload: ServingWorkload, curve: LoadCurve, enough: Flags, need: f
     """Of the plans that carry the load, the one with the highest closed-loop rate, or the shortest iteration."""
     each = np.full(len(copies), need) / np.maximum(copies, 1.0)
     if workload.requests_per_s is None:
-        score = copies * interpolate(each, curve.running, curve.rate)
+        score = copies * rate_at(each, curve)
     else:
         rising = np.maximum.accumulate(curve.rate, axis=1)
         score = -interpolate(each, rising, curve.iteration_s)
@@ -322,10 +387,7 @@ def _load(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, row: 
     cap = float(replicas.cap[row, 0])
     if workload.requests_per_s is not None:
         each = workload.requests_per_s * workload.peak_to_mean / count
-        rising = np.maximum.accumulate(curve.rate[row])
-        running = float(np.interp(each, rising, curve.running[row]))
-        below = each < rising[0]
-        running = max(running * each / rising[0], 1e-6) if below else running
+        running = _running_at(replicas, curve, row, each)
         return Choice(
             row=row, replicas=count, running=running, asked_running=running if each <= highest else cap,
             rate=min(each, highest), highest_rate=highest, idle_step_s=float(curve.idle_step_s[row, 0]),
@@ -335,7 +397,7 @@ def _load(workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, row: 
     running = min(asked, cap)
     return Choice(
         row=row, replicas=count, running=running, asked_running=asked,
-        rate=float(np.interp(running, curve.running[row], curve.rate[row])),
+        rate=float(np.interp(running, curve.running[row], curve.rate[row])) * min(running, 1.0),
         highest_rate=highest, idle_step_s=float(curve.idle_step_s[row, 0]),
             objectives_met=met,
     )  # fmt: skip

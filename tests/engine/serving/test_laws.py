@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from app.engine.outcome import Infeasible
+from app.engine.serving.answer import one_point
 from app.engine.serving.calibration import Situation
 from app.engine.serving.loadcurve import load_curve
 from app.engine.serving.operators import Precisions
 from app.engine.serving.replica import Replicas, prepare
 from app.engine.serving.search import search_serving
+from app.engine.serving.selection import choose
 from app.engine.serving.step import step_seconds
 from app.engine.workload import LatencyObjective, Lengths, ServingPlanRequest
 from tests.engine.serving.test_search import CALIBRATION, CHIPS, H100, chat, solved
@@ -51,6 +53,42 @@ def test_work_never_exceeds_the_dense_peak(part: str, model: str) -> None:
     o = replicas.operators
     flops = (2.0 * o.copies * o.inner * o.outer * (1.0 - o.head)).sum(axis=1, keepdims=True) / o.data
     assert (curve.rate * (1024.0 + 256.0) * flops / o.pipeline <= peak * (1.0 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5, 0.7, 0.85])
+def test_the_batch_of_an_open_loop_makes_the_rate_asked_for(part: str, model: str, share: float) -> None:
+    replicas = replicas_of(part, model)
+    if replicas is None:
+        return
+    curve = load_curve(replicas)
+    work = chat(model, requests_per_s=share * float(curve.rate.max()))
+    choice = choose(work, replicas, curve, 1.0, int(replicas.size.max()))
+    made, _ = one_point(replicas, choice)
+    asked = share * float(curve.rate.max()) / choice.replicas
+    assert made.rate[0, 0] * min(choice.running, 1.0) == pytest.approx(min(asked, choice.highest_rate), rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [0.5, 4.0, 400.0])
+@pytest.mark.parametrize(
+    "plan", [ServingPlanRequest(), ServingPlanRequest(tensor=2, prefill_replicas=1, decode_replicas=3)]
+)
+def test_requests_in_flight_are_rate_times_time(rate: float, plan: ServingPlanRequest) -> None:
+    found = solved(search_serving(chat("llama3-70b", requests_per_s=rate), H100, None, plan, CALIBRATION, 8))
+    assert found.saturated == (rate > 100.0)
+    in_flight = found.replicas * found.concurrency_per_replica
+    assert in_flight == pytest.approx(found.requests_per_s * found.e2e_s.mean.p50)
+
+
+@pytest.mark.parametrize("users", [1.0, 64.0, 5000.0])
+@pytest.mark.parametrize(
+    "plan", [ServingPlanRequest(), ServingPlanRequest(tensor=2, prefill_replicas=1, decode_replicas=3)]
+)
+def test_users_of_a_closed_loop_are_all_in_flight(users: float, plan: ServingPlanRequest) -> None:
+    found = solved(search_serving(chat("llama3-70b", concurrency=users), H100, None, plan, CALIBRATION, 8))
+    assert found.replicas * found.concurrency_per_replica == pytest.approx(users)
+    assert found.requests_per_s * found.e2e_s.mean.p50 == pytest.approx(users, rel=0.1)
 
 
 @pytest.mark.parametrize("model", MODELS)
