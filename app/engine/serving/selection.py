@@ -1,5 +1,6 @@
 """Which plan, and how many replicas: offline, closed loop and open loop."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -307,7 +308,7 @@ def choose(
     Notes
     -----
     Sizing takes the fewest accelerators that hold the objectives, then the highest rate; a given fleet takes the plan
-    with the highest rate that holds them, and says when none does.
+    that carries the load within them and ends a request soonest, or else the one with the highest rate, and says so.
 
     References
     ----------
@@ -343,7 +344,7 @@ def choose(
         enough = score >= need
         capacity = np.where(usable, copies_given * curve.rate.max(axis=1), -1.0)
         row = (
-            _fastest(workload, curve, enough, need, copies_given)
+            _fastest(workload, replicas, curve, accepted, enough, need / np.maximum(copies_given, 1.0))
             if enough.any()
             else int(np.argmax(np.where(score.max() > 0.0, score, capacity)))
         )
@@ -351,15 +352,33 @@ def choose(
     return _load(workload, replicas, curve, row, count, bool(met[row]))
 
 
-def _fastest(workload: ServingWorkload, curve: LoadCurve, enough: Flags, need: float, copies: Floats) -> int:
-    """Of the plans that carry the load, the one with the highest closed-loop rate, or the shortest iteration."""
-    each = np.full(len(copies), need) / np.maximum(copies, 1.0)
+def _fastest(
+    workload: ServingWorkload, replicas: Replicas, curve: LoadCurve, accepted: float, enough: Flags, each: Floats
+) -> int:
+    """Of the plans that carry ``each`` users or rate a replica, the one that ends requests soonest, waits counted."""
     if workload.requests_per_s is None:
-        score = copies * rate_at(each, curve)
+        seconds = each / rate_at(each, curve)
     else:
-        rising = np.maximum.accumulate(curve.rate, axis=1)
-        score = -interpolate(each, rising, curve.iteration_s)
-    return int(np.argmax(np.where(enough, score, -np.inf)))
+        point = _at_rates(curve, each)
+        highest = curve.rate.max(axis=1, keepdims=True)
+        waits = random_waits(workload, point, each[:, None], highest, replicas.cap)
+        mean = quantiles_for(workload, (math.nan,))
+        seconds = e2e_at(workload, point, waits, replicas.frontend_s, accepted, mean)[:, 0]
+    return int(np.argmin(np.where(enough, seconds, np.inf)))
+
+
+def _at_rates(curve: LoadCurve, rate: Floats) -> LoadCurve:
+    """The curve of each plan read off at one rate, as a curve of one point."""
+    running = running_for(rate, curve.running, curve.rate)
+
+    def at(values: Floats) -> Floats:
+        return interpolate(running, curve.running, values)[:, None]
+
+    return LoadCurve(
+        running=running[:, None], rate=rate[:, None], iteration_s=at(curve.iteration_s),
+        first_token_s=at(curve.first_token_s), work_s=at(curve.work_s), step_s=at(curve.step_s),
+        idle_step_s=curve.idle_step_s,
+    )  # fmt: skip
 
 
 def _least_bad(curve: LoadCurve, met: Flags) -> int:

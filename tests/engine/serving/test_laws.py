@@ -1,5 +1,6 @@
 """Laws every prediction obeys, over chips, models and formats."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from app.engine.serving.loadcurve import load_curve
 from app.engine.serving.operators import Precisions
 from app.engine.serving.replica import Replicas, prepare
 from app.engine.serving.search import search_serving
-from app.engine.serving.selection import choose
+from app.engine.serving.selection import PLANNED_UTILIZATION, choose
 from app.engine.serving.step import step_seconds
 from app.engine.workload import LatencyObjective, Lengths, ServingPlanRequest
 from tests.engine.serving.test_search import CALIBRATION, CHIPS, H100, chat, solved
@@ -68,6 +69,29 @@ def test_the_batch_of_an_open_loop_makes_the_rate_asked_for(part: str, model: st
     made, _ = one_point(replicas, choice)
     asked = share * float(curve.rate.max()) / choice.replicas
     assert made.rate[0, 0] * min(choice.running, 1.0) == pytest.approx(min(asked, choice.highest_rate), rel=0.01)
+
+
+@pytest.mark.parametrize("accelerators", [2, 8, 16])
+@pytest.mark.parametrize(
+    "load", [{"requests_per_s": 2.0}, {"requests_per_s": 5.0}, {"concurrency": 3.0}, {"concurrency": 40.0}]
+)
+@pytest.mark.parametrize("tensor", [None, 1])
+def test_a_given_fleet_ends_requests_as_soon_as_any_plan_that_carries_them(
+    accelerators: int, load: dict[str, float], tensor: int | None
+) -> None:
+    work = chat("llama3-70b", **load)
+
+    def seconds(plan: ServingPlanRequest) -> float:
+        found = search_serving(work, H100, None, plan, CALIBRATION, accelerators)
+        unfit = isinstance(found, Infeasible) or found.saturated or found.utilization > PLANNED_UTILIZATION
+        return math.inf if isinstance(found, Infeasible) or unfit else found.e2e_s.mean.p50
+
+    pinned = {
+        (width, pipeline): seconds(ServingPlanRequest(tensor=width, pipeline=pipeline, expert=1, data=1))
+        for width in ((1, 2, 4, 8) if tensor is None else (tensor,))
+        for pipeline in (1, 2, 4)
+    }
+    assert seconds(ServingPlanRequest(tensor=tensor)) <= min(pinned.values()) * 1.03, pinned
 
 
 @pytest.mark.parametrize("rate", [0.5, 4.0, 400.0])
