@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from app.access import audit, keys, quotas, repository
 from app.access.keys import ApiKey, Peppers
-from app.access.principal import SCOPES, Principal
+from app.access.principal import SCOPES, TENANT_SCOPES, Principal
 from app.access.repository import Tenant
 from app.foundation.identifiers import new_id
 from app.foundation.problems import FieldError, NotFound, Problem
@@ -34,6 +34,7 @@ def create_key(
     """Create a key and return it with the text the caller sends, which is told this once."""
     _check_key(principal, scopes, expires_at, now)
     if repository.find_tenant(connection, principal.tenant_id) is None:
+        _check_first_key(scopes, expires_at)
         _adopt_loopback_tenant(connection, principal, now)
     prefix, secret, text = keys.new_secret()
     pepper_id, pepper = peppers[0]
@@ -73,6 +74,17 @@ def _check_key(principal: Principal, scopes: Sequence[str], expires_at: datetime
         )
     if expires_at is not None and expires_at <= now:
         raise _field("/expires_at", "in_the_past", "lies in the past; give a later time or leave it out")
+
+
+def _check_first_key(scopes: Sequence[str], expires_at: datetime | None) -> None:
+    """The first key ends the loopback default, and nobody gives away a scope they lack: what it lacks is lost."""
+    missing = sorted(TENANT_SCOPES - set(scopes))
+    if missing:
+        message = "must be all those of a tenant: the first key ends the loopback default, and nobody could give later"
+        raise _field("/scopes", "first_key", f"{message} what it lacks, {', '.join(missing)}; narrower keys come next")
+    if expires_at is not None:
+        message = "must be left out: the first key ends the loopback default, and after it nobody could make another"
+        raise _field("/expires_at", "first_key", f"{message}; keys that end come next")
 
 
 def _networks(networks: Sequence[str]) -> tuple[str, ...]:

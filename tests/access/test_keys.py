@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from app.access.keys import split_key
-from app.access.principal import SCOPES
+from app.access.principal import SCOPES, TENANT_SCOPES
 from app.foundation.clock import ManualClock
 from app.foundation.settings import Settings
 from app.main import create_app
@@ -180,7 +180,11 @@ def test_the_loopback_default_ends_with_the_first_key(client: TestClient) -> Non
         "scopes": sorted(SCOPES),
         "default_currency": "USD",
     }
-    made = client.post("/v1/api-keys", json={"name": "first", "scopes": ["admin"]})
+    for body in ({"scopes": ["quotes:read"]}, {"scopes": sorted(TENANT_SCOPES), "expires_at": "2099-01-01T00:00:00Z"}):
+        refused = client.post("/v1/api-keys", json={"name": "first", **body})
+        assert (refused.status_code, refused.json()["errors"][0]["code"]) == (422, "first_key")
+        assert client.get("/v1/me").status_code == 200, "nobody is locked out"
+    made = client.post("/v1/api-keys", json={"name": "first", "scopes": sorted(TENANT_SCOPES)})
     assert made.status_code == 201
     assert client.get("/v1/me").status_code == 401
     assert client.get("/v1/me", headers=bearer(made.json()["key"])).json()["tenant_id"] == "ten_loopback"
