@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from app.engine.outcome import Infeasible
 from app.engine.training.architecture import Architecture, architecture_of, stack
-from app.engine.training.calibration import BASES, Coefficients, TrainingCalibration
+from app.engine.training.calibration import BASES, HIGHEST_MATMUL_SHARE, Coefficients, TrainingCalibration
 from app.engine.training.hardware_arrays import Hardware
 from app.engine.training.layer import LayerTimes, layer_times
 from app.engine.training.memory import Formats
@@ -86,14 +86,15 @@ class Packed:
     def coefficients(self, effects: Array) -> Coefficients:
         """Coefficients of every row under a vector of effects."""
         values = {name: BASES[name] * np.exp(self.design[name] @ effects) for name in BASES}
-        head = self.curves["head"] * BASES["matmul_share"] * np.exp(self.design["head"] @ effects)
+        values["matmul_share"] = np.minimum(values["matmul_share"], HIGHEST_MATMUL_SHARE)
+        head = np.minimum(BASES["matmul_share"] * np.exp(self.design["head"] @ effects), HIGHEST_MATMUL_SHARE)
         return Coefficients(
             **values,
             curve_max_share=self.curves["max_share"],
             curve_half_m=self.curves["half_m"],
             curve_half_n=self.curves["half_n"],
             curve_half_k=self.curves["half_k"],
-            head_max_share=head,
+            head_max_share=self.curves["head"] * head,
             fused_attention=self.fused,
             node_dispatch=self.node_dispatch,
         )
@@ -122,10 +123,19 @@ class Packed:
             if not matrix.any():
                 continue
             field = "head_max_share" if name == "head" else name
+            free = self._below_limit(name, c)
             moved = replace(c, **{field: getattr(c, field) * np.exp(STEP)})
             moved_layers = self.layers(moved) if name in LAYER_QUANTITIES else layers
-            out += ((self._log_rates(moved, moved_layers) - before) / STEP)[:, None] * matrix
+            out += ((self._log_rates(moved, moved_layers) - before) / STEP * free)[:, None] * matrix
         return out
+
+    def _below_limit(self, name: str, c: Coefficients) -> Array:
+        """1 where an effect on a quantity still moves it, 0 at its limit."""
+        if name == "head":
+            return np.asarray(c.head_max_share < self.curves["head"] * HIGHEST_MATMUL_SHARE, dtype=np.float64)
+        if name == "matmul_share":
+            return np.asarray(c.matmul_share < HIGHEST_MATMUL_SHARE, dtype=np.float64)
+        return np.ones(len(self.plans))
 
 
 def resolve_plans(

@@ -121,6 +121,9 @@ BASES: dict[str, float] = {
     "slowdown": 1.0,
 }
 
+# no kernel runs faster inside a step than alone
+HIGHEST_MATMUL_SHARE = 1.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCalibration:
@@ -191,7 +194,8 @@ class TrainingCalibration:
         1. Gelman and Hill, "Data Analysis Using Regression and Multilevel/Hierarchical Models", 2006.
         """
         log = sum(self.effects.get(name, 0.0) * covariate for name, covariate in setting.keys(quantity))
-        return BASES[quantity] * exp(log)
+        found = BASES[quantity] * exp(log)
+        return min(found, HIGHEST_MATMUL_SHARE) if quantity == "matmul_share" else found
 
     def coefficients(self, setting: Setting) -> Coefficients:
         """All quantities in a setting.
