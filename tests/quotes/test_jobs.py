@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
 from app.access import service as access
-from app.access.principal import LOOPBACK_PRINCIPAL
+from app.access.principal import LOOPBACK_PRINCIPAL, TENANT_SCOPES
 from app.foundation.clock import ManualClock
 from app.foundation.database import SYSTEM, Database
 from app.foundation.prefer import Preference, read_preference
@@ -292,7 +292,12 @@ def test_a_key_that_was_revoked_meanwhile_has_no_effect_any_more(
     boss = replace(LOOPBACK_PRINCIPAL, actor="boss")
     key, _ = database.transact_now(
         lambda c: access.create_key(
-            c, principal=boss, name="portal", scopes=["quotes:write"], now=now, peppers=app.state.settings.pepper_list
+            c,
+            principal=boss,
+            name="portal",
+            scopes=sorted(TENANT_SCOPES),
+            now=now,
+            peppers=app.state.settings.pepper_list,
         ),
         boss.tenant_id,
     )
