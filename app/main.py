@@ -23,7 +23,7 @@ from app.foundation.database import Database
 from app.foundation.docs_page import add_docs_page
 from app.foundation.health import router as health_router
 from app.foundation.metrics import MetricsMiddleware, metrics
-from app.foundation.middleware import BodyMiddleware, TraceMiddleware
+from app.foundation.middleware import BodyMiddleware, HeadMiddleware, TraceMiddleware
 from app.foundation.negotiation import refuse_unacceptable
 from app.foundation.problem_catalogue import CATALOGUE
 from app.foundation.problem_handlers import install_problem_handlers
@@ -136,6 +136,7 @@ def create_app(settings: Settings | None = None, *, clock: Clock | None = None) 
         problems_url=settings.problems_url,
     )
     application.add_middleware(TraceMiddleware, problems_url=settings.problems_url)
+    application.add_middleware(HeadMiddleware)
     application.add_middleware(MetricsMiddleware)
     application.add_route("/metrics", metrics, include_in_schema=False)
     return application

@@ -4,7 +4,8 @@ On PostgreSQL a worker takes requests from the shared window in small lots and s
 requests cost no statement. The sum of all lots never passes the limit; a worker that stops may leave one unused.
 """
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from app.access import repository
@@ -36,6 +37,7 @@ class _Window:
     started_at: datetime
     used: int = 0
     lot: int = 0
+    fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class RateLimiter:
@@ -57,11 +59,21 @@ class RateLimiter:
             allowed = window.used < limit
             window.used += int(allowed)
         else:
-            allowed = window.lot > 0 or await self._fetch_lot(tenant_id, window, limit)
-            window.lot -= int(allowed)
+            allowed = await self._spend(tenant_id, window, limit)
         remaining = limit - window.used + window.lot
         reset_s = max(1, int((started_at + WINDOW - now).total_seconds()))
         return Decision(allowed=allowed, limit=limit, remaining=remaining, reset_s=reset_s)
+
+    async def _spend(self, tenant_id: str, window: _Window, limit: int) -> bool:
+        """Spend one request of the lot; who finds it empty fetches the next, and the others wait for that one."""
+        if window.lot == 0:
+            async with window.fetching:
+                if window.lot == 0 and not await self._fetch_lot(tenant_id, window, limit):
+                    return False
+                window.lot -= 1
+                return True
+        window.lot -= 1
+        return True
 
     async def _fetch_lot(self, tenant_id: str, window: _Window, limit: int) -> bool:
         for number in dict.fromkeys((max(1, limit // LOTS), 1)):

@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 
 from app.access.principal import LOOPBACK_TENANT
 from app.cli.printing import amount, options_table, print_json, supply_lines, table, total_line
-from app.cli.session import MISMATCH, Session, fail, open_session, read_body
+from app.cli.request_file import read_body
+from app.cli.session import MISMATCH, Session, fail, fit, open_session
 from app.quotes import service
 from app.quotes.lifecycle import Status
 from app.quotes.numbering import split_display_number
@@ -43,7 +44,7 @@ def create(
     if external_ref is not None:
         body["external_ref"] = external_ref
     with open_session(tenant) as session:
-        asked = QuoteCreate.model_validate(body)
+        asked = fit(QuoteCreate, body)
         today, currency_of = session.clock.now().date(), session.principal.default_currency
         plan = session.read(lambda c: service.plan_new(c, tenant, asked, currency=currency_of, today=today))
         prepared = plan.run()

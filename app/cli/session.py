@@ -1,17 +1,13 @@
 """What a command works with: the database of the settings, who acts, the time, and where errors go."""
 
 import getpass
-import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import typer
-import yaml
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection
 
 from app.access.principal import LOOPBACK_TENANT, SCOPES, Principal
@@ -19,6 +15,7 @@ from app.catalog import service as catalog
 from app.foundation.clock import Clock, SystemClock
 from app.foundation.database import SYSTEM, Database
 from app.foundation.migrations import migrate
+from app.foundation.problem_handlers import validation_problem
 from app.foundation.problems import Problem
 from app.foundation.settings import Settings
 from app.foundation.telemetry import configure_logging
@@ -27,6 +24,7 @@ from app.quotes.service import Acting
 OK, ERROR, USAGE, MISMATCH = 0, 1, 2, 3
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
 class Session:
@@ -69,9 +67,9 @@ def open_session(tenant: str = LOOPBACK_TENANT) -> Iterator[Session]:
         yield Session(database, tenant)
     except Problem as problem:
         fail(f"{problem.kind.title_en}: {problem.detail}", *(f"{e.pointer or ''}: {e.message}" for e in problem.errors))
-    except (ValidationError, RequestValidationError) as error:
-        rows = [f"/{'/'.join(str(part) for part in row['loc'])}: {row['msg']}" for row in error.errors()]
-        fail("The request does not fit the schema.", *rows)
+    except RequestValidationError as error:
+        errors = validation_problem(error).errors
+        fail("The request does not fit the schema.", *(f"{e.pointer or ''}: {e.message}" for e in errors))
     finally:
         database.close()
 
@@ -83,16 +81,10 @@ def fail(*lines: str) -> NoReturn:
     raise typer.Exit(ERROR)
 
 
-def read_body(path: Path) -> dict[str, Any]:
-    """Read a request from YAML or JSON: a whole body, one item, or one job alone."""
+def fit(schema: type[M], body: Mapping[str, Any]) -> M:
+    """Read a request file's content as HTTP reads a body, with the same sentences where it does not fit."""
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        found = yaml.safe_load(text)
-    except (OSError, yaml.YAMLError) as error:
-        fail(f"{path} cannot be read: {error}")
-    if not isinstance(found, dict):
-        fail(f"{path} is not a request: it has to be a mapping with items, one item with a job, or one job.")
-    body = json.loads(json.dumps(found, default=str))
-    if "items" in body:
-        return dict(body)
-    return {"items": [body if "job" in body else {"job": body}]}
+        return schema.model_validate(body)
+    except ValidationError as error:
+        rows = [{**row, "loc": ("body", *row["loc"])} for row in error.errors()]
+        raise RequestValidationError(rows, body=body) from error

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, Strict
 from pydantic_core import PydanticCustomError
 
+from app.foundation.texts import Visible
 from app.pricing.currency import exponent
 from app.pricing.errors import PricingError
 from app.pricing.money import Money, parse_decimal, plain
@@ -57,8 +58,8 @@ def _decimal_text(value: Decimal) -> str:
     return plain(value)
 
 
-Name = Annotated[str, Strict(), Field(min_length=1, max_length=128)]
-Text = Annotated[str, Strict(), Field(min_length=1, max_length=200)]
+Name = Annotated[Visible, Field(min_length=1, max_length=128)]
+Text = Annotated[Visible, Field(min_length=1, max_length=200)]
 CurrencyCode = Annotated[str, Strict(), AfterValidator(_checked(_currency))]
 DecimalText = Annotated[Decimal, BeforeValidator(_checked(_read_decimal)), PlainSerializer(_decimal_text)]
 Fraction = Annotated[Decimal, BeforeValidator(_read_fraction), PlainSerializer(_decimal_text)]

@@ -1,7 +1,6 @@
 """The body of ``POST /v1/estimates`` and ``POST /v1/quotes`` (API contract A): items, supply, terms."""
 
 from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -10,6 +9,7 @@ from app.estimates.fields import CurrencyCode, DecimalText, Fraction, Name, Pric
 from app.estimates.job_schemas import MOST_ACCELERATORS, Job, TrainingJob
 from app.foundation.dates import DateText
 from app.foundation.numbers import LEAST, Count, Number
+from app.foundation.time_zones import is_zone
 
 # 730 h is a month; ten years is longer than any job quoted here
 LONGEST_DEADLINE_HOURS = 87_600
@@ -148,12 +148,10 @@ class Customer(Schema):
 
 
 def _known_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, ZoneInfoNotFoundError):
+    if not is_zone(name):
         raise PydanticCustomError(
             "unknown_timezone", "is not an IANA time zone; nearest in form: Asia/Shanghai, UTC", {}
-        ) from None
+        )
     return name
 
 

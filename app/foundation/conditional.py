@@ -59,12 +59,14 @@ def require_if_match(request: Request, current_etag: str, *, changed_fields: Seq
     tags = _tags(header)
     if any(not weak and tag == current_etag for weak, tag in tags):
         return
-    weakened = any(weak and tag == current_etag for weak, tag in tags)
-    detail = (
-        "The tag you sent is weak (W/): a proxy on the way compresses answers and weakened it. Send it without W/."
-        if weakened
-        else "The resource changed since you read it. Read it again, apply your change to that, and retry."
-    )
+    if any(weak and tag == current_etag for weak, tag in tags):
+        detail = (
+            "The tag you sent is weak (W/): a proxy on the way compresses answers and weakened it. Send it without W/."
+        )
+    elif not tags:
+        detail = f"If-Match {header[:60]!r} holds no entity tag. Send the tag as read, quotes included: {current_etag}."
+    else:
+        detail = "The resource changed since you read it. Read it again, apply your change to that, and retry."
     raise Problem(
         "precondition-failed",
         detail,

@@ -73,6 +73,25 @@ class TraceMiddleware:
             trace_id_var.reset(token)
 
 
+class HeadMiddleware:
+    """Answers HEAD as GET without the body (RFC 9110 section 9.3.2)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET"}, receive, send_head)
+
+
 class BodyMiddleware:
     """Reads the body once: capped in size, of a type we take, and strict where it is JSON."""
 

@@ -66,7 +66,7 @@ def install_problem_handlers(
 
     async def on_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(request, validation_problem(error))
+        return answer(request, _not_json(request, error) or validation_problem(error))
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -90,6 +90,20 @@ def install_problem_handlers(
     app.add_exception_handler(RenderedAnswer, on_rendered)
 
 
+def _not_json(request: Request, error: RequestValidationError) -> Problem | None:
+    """A body that is no object because it was not sent as JSON: its type is what has to be corrected."""
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_json = sent == "application/json" or sent.endswith("+json")
+    whole = any(row["type"] in OBJECT_ERRORS and tuple(row["loc"]) == ("body",) for row in error.errors())
+    if is_json or not whole:
+        return None
+    return Problem(
+        "unsupported-media-type",
+        f"The body is sent as {sent[:80]!r}, and this operation reads JSON. Send Content-Type: application/json.",
+        accepted=["application/json"],
+    )
+
+
 def http_problem(request: Request, error: HTTPException) -> Problem:
     """Translate an exception of the framework."""
     slug = _SLUG_BY_STATUS.get(error.status_code, "internal" if error.status_code >= 500 else "validation-failed")
@@ -111,7 +125,7 @@ def _methods(request: Request) -> str:
     # A path written out stands before one with a parameter in its place.
     fitting = [asked] if request.url.path in paths else [t.split("/") for t in paths if _fits(t.split("/"), asked)]
     names = {method.upper() for template in fitting for method in paths["/".join(template)]}
-    return ", ".join(sorted(names))
+    return ", ".join(sorted(names | {"HEAD"} if "GET" in names else names))
 
 
 def _fits(template: list[str], asked: list[str]) -> bool:

@@ -7,13 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 from app.estimates import service as estimates
+from app.foundation.time_zones import is_zone
 from app.quotes.calculation import Calculation
 from app.quotes.content import Pins, Sealed, canonical_text, seal
 from app.quotes.errors import bad_field
 from app.quotes.keeping import Selections
 from app.quotes.options import money, stale_lines
 from app.quotes.policy import ApprovalPolicy
-from app.quotes.validity import Validity, is_zone, local_today
+from app.quotes.validity import Validity, local_today
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +120,14 @@ def check_selections(items: Sequence[Mapping[str, Any]], selections: Selections)
             )
 
 
+def check_zone(timezone: str, at: str) -> None:
+    """Refuse what is no IANA time zone."""
+    if not is_zone(timezone):
+        raise bad_field(
+            f"{at}/timezone", "unknown_time_zone", f"{timezone!r} is not an IANA time zone such as Asia/Shanghai."
+        )
+
+
 def validity_for(
     terms: Mapping[str, Any],
     policy: ApprovalPolicy,
@@ -128,10 +137,7 @@ def validity_for(
 ) -> Validity:
     """Work out the period: as the terms say, else the policy's usual length from today on (in the terms' zone)."""
     timezone = terms.get("timezone", "UTC")
-    if not is_zone(timezone):
-        raise bad_field(
-            f"{at}/timezone", "unknown_time_zone", f"{timezone!r} is not an IANA time zone such as Asia/Shanghai."
-        )
+    check_zone(timezone, at)
     today = local_today(now, timezone)
     given = terms.get("valid_through")
     through = date.fromisoformat(given) if given else today + timedelta(days=policy.default_validity_days)

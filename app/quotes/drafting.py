@@ -15,10 +15,10 @@ from app.quotes.calculation import Calculation
 from app.quotes.composing import Composed, compose, validity_for, with_validity
 from app.quotes.content import open_content
 from app.quotes.errors import (
-    draft_exists,
     edited_meanwhile,
     no_quote,
     no_revision,
+    refuse_second_draft,
     revision_immutable,
 )
 from app.quotes.headers import check_external_ref, refresh_header
@@ -143,9 +143,7 @@ def add_revision(
     now = acting.now(connection)
     quote, base = locked(connection, acting, quote_id, base_n)
     heads = repository.list_heads(connection, acting.tenant_id, quote_id)
-    draft = next((head for head in heads if head.status is Status.DRAFT), None)
-    if draft is not None:
-        raise draft_exists(quote_id, draft.n)
+    refuse_second_draft(quote_id, heads)
     composed = _compose(connection, acting, prepared, now) if prepared else _held(connection, acting, base, now)
     accepted = [head.n for head in heads if head.status is Status.ACCEPTED]
     revision = _draft(

@@ -65,6 +65,13 @@ def draft_exists(quote_id: str, n: int) -> Problem:
     )
 
 
+def refuse_second_draft(quote_id: str, heads: Sequence[RevisionHead]) -> None:
+    """A quote has room for one draft."""
+    draft = next((head for head in heads if head.status is Status.DRAFT), None)
+    if draft is not None:
+        raise draft_exists(quote_id, draft.n)
+
+
 def quote_expired(head: RevisionHead) -> Problem:
     return Problem(
         "quote-expired",

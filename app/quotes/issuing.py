@@ -13,7 +13,7 @@ from app.foundation.clock import Clock
 from app.foundation.identifiers import new_id
 from app.quotes import repository
 from app.quotes.acting import Acting
-from app.quotes.composing import check_selections, validity_for, with_validity
+from app.quotes.composing import check_selections, check_zone, validity_for, with_validity
 from app.quotes.content import open_content
 from app.quotes.errors import (
     bad_field,
@@ -58,6 +58,8 @@ def issue(
 ) -> tuple[Quote, Revision]:
     """Make the offer: number, period, and the end of the offer before it, in one transaction."""
     step = begin(connection, acting, quote_id, n, Action.ISSUE)
+    if timezone is not None:
+        check_zone(timezone, "")
     # The number comes first: no rule about dates below may leave an issued quote without one.
     number = step.quote.number or _new_number(connection, step, timezone or step.head.timezone)
     content = open_content(step.revision.content_text)

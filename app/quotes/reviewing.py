@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.pricing.money import CONTEXT, ONE
+from app.quotes import repository
 from app.quotes.acting import Acting
 from app.quotes.content import is_intact, open_content
-from app.quotes.errors import content_changed_since_submit, incomplete_pricing, self_approval
+from app.quotes.errors import content_changed_since_submit, incomplete_pricing, refuse_second_draft, self_approval
 from app.quotes.lifecycle import Action, Status
 from app.quotes.moving import Step, begin, finish
 from app.quotes.options import money, oldest_price_days, stale_lines
@@ -75,6 +76,8 @@ def approve(
 def reject(connection: Connection, acting: Acting, quote_id: str, n: int, *, reason: str) -> tuple[Quote, Revision]:
     """Send a reviewed revision back to its author, with the reason."""
     step = begin(connection, acting, quote_id, n, Action.REJECT)
+    heads = repository.list_heads(connection, acting.tenant_id, quote_id)
+    refuse_second_draft(quote_id, heads)
     entry = {"edit": step.head.edit, "by": acting.actor, "changed": [], "rejected": reason}
     changes = {"submitted_sha256": None, "review": None, "edits": [*step.head.edits, entry]}
     quote, revision = finish(connection, acting, step, Status.DRAFT, changes=changes, reason=reason)

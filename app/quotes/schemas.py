@@ -8,14 +8,15 @@ from app.estimates.fields import Name, Schema, Text
 from app.estimates.schemas import EstimateRequest
 from app.foundation.dates import DateText
 from app.foundation.numbers import Count, Flag
+from app.foundation.texts import Visible
 
 MOST_TAGS = 50
 MOST_COMPARED = 20
 
-Reason = Annotated[str, Strict(), Field(min_length=1, max_length=2000)]
+Reason = Annotated[Visible, Field(min_length=1, max_length=2000)]
 OptionId = Annotated[str, Strict(), Field(min_length=1, max_length=64)]
 Selections = Annotated[dict[str, OptionId], Field(description="Option chosen for an item, by item id.")]
-Tag = Annotated[str, Strict(), Field(min_length=1, max_length=64)]
+Tag = Annotated[Visible, Field(min_length=1, max_length=64)]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
 RevisionCount = Annotated[Count, Field(ge=1, le=2**31 - 1)]
 Sha256 = Annotated[str, Strict(), Field(pattern=r"^[0-9a-f]{64}$")]

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
+
+from app.foundation.time_zones import is_zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +54,6 @@ def stored_validity(content: Mapping[str, Any]) -> Validity:
         valid_through_on=date.fromisoformat(stored["through"]),
         timezone=stored["timezone"],
     )
-
-
-def is_zone(name: str) -> bool:
-    """Say whether ``name`` is a zone of the IANA database."""
-    return name in _zones()
-
-
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    """All zones; finding them walks hundreds of files."""
-    return frozenset(available_timezones())
 
 
 def local_today(now: datetime, timezone: str) -> date:

@@ -57,3 +57,18 @@ def test_workers_share_one_limit_on_postgresql(postgres_url: str, clock: ManualC
     for database in databases:
         database.close()
     assert sum(allowed) == 100
+
+
+@pytest.mark.postgres
+def test_a_burst_in_one_worker_leaves_the_others_their_share(postgres_url: str, clock: ManualClock) -> None:
+    databases = [Database(postgres_url) for _ in range(2)]
+    one, other = (RateLimiter(database, clock) for database in databases)
+
+    async def run() -> tuple[int, bool]:
+        burst = await asyncio.gather(*(one.take("busy", limit=600) for _ in range(60)))
+        return sum(decision.allowed for decision in burst), (await other.take("busy", limit=600)).allowed
+
+    taken = asyncio.run(run())
+    for database in databases:
+        database.close()
+    assert taken == (60, True)

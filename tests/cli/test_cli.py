@@ -82,6 +82,43 @@ def test_refusals_say_why_and_exit_with_1(run: Run, tmp_path: Path) -> None:
     assert run("estimate", "absent.yaml").exit_code == 1
 
 
+JOB = '{"kind": "training", "model": {"ref": "llama3-8b"}, "tokens": %s}'
+
+
+@pytest.mark.parametrize("tokens", ["1e11", "1E11", "1.0e+11", "100000000000"])
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_numbers_of_a_file_are_those_of_http(run: Run, tmp_path: Path, form: str, tokens: str) -> None:
+    text = JOB % tokens if form == "json" else f"kind: training\nmodel: {{ref: llama3-8b}}\ntokens: {tokens}\n"
+    (tmp_path / f"job.{form}").write_text(text)
+    spec = json.loads(run("estimate", f"job.{form}", "--json").stdout)["spec"]
+    assert spec["items"][0]["job"]["tokens"] == 1e11
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"kind: training\ntokens: 1\ntokens: 2\n", "appears twice"),
+        ((JOB % '1, "tokens": 2').encode(), "appears twice"),
+        ("title: 风险".encode("gbk"), "utf-8"),
+        (b"[" * 3000, "nested"),
+        (b'title: "a\\0b"\n', "NUL"),
+        (b"kind: training\ntokens: .inf\n", "not a JSON number"),
+        (b"kind: !!python/object:os.system x\n", "constructor"),
+    ],
+)
+def test_a_file_that_http_would_refuse_is_refused(run: Run, tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "bad.yaml").write_bytes(content)
+    for command in (("estimate", "bad.yaml"), ("quote", "create", "bad.yaml")):
+        refused = run(*command)
+        assert (refused.exit_code, refused.stdout, refused.exception.__class__) == (1, "", SystemExit)
+        assert said in refused.stderr
+
+
+def test_a_file_is_refused_at_the_place_http_names(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text(JOB % '"many"')
+    assert "/items/0/job/tokens: " in run("estimate", "bad.json").stderr
+
+
 def test_wrong_usage_exits_with_2(run: Run) -> None:
     assert run("quote", "shoe").exit_code == 2
     assert run("estimate").exit_code == 2

@@ -143,9 +143,9 @@ def test_frameworks_own_errors_are_problems_too(probe: TestClient) -> None:
 
 
 def test_a_wrong_method_is_told_every_method_of_the_path(probe: TestClient) -> None:
-    assert probe.delete("/v1/quotes").headers["allow"] == "GET, POST"
-    assert probe.put("/v1/quotes/quo_1").headers["allow"] == "GET, PATCH"
-    assert "GET, POST" in probe.delete("/v1/quotes").json()["detail"]
+    assert probe.delete("/v1/quotes").headers["allow"] == "GET, HEAD, POST"
+    assert probe.put("/v1/quotes/quo_1").headers["allow"] == "GET, HEAD, PATCH"
+    assert "GET, HEAD, POST" in probe.delete("/v1/quotes").json()["detail"]
 
 
 def test_a_repeated_parameter_is_refused(probe: TestClient) -> None:
@@ -247,3 +247,17 @@ def test_health_says_what_is_missing(probe: TestClient, monkeypatch: pytest.Monk
     assert probe.get("/readyz").json() == {"status": "ok"}
     monkeypatch.setattr(health, "head_revision", lambda: "a later one")
     assert "migration" in probe.get("/healthz").json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/quotes", "/openapi.json", "/v1/quotes/quo_none"])
+def test_head_is_get_without_the_body(probe: TestClient, path: str) -> None:
+    whole, head = probe.get(path), probe.head(path)
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+
+
+@pytest.mark.parametrize("sent", ["application/x-www-form-urlencoded", "application/yaml", "application/octet-stream"])
+def test_json_sent_as_something_else_is_told_its_type(probe: TestClient, sent: str) -> None:
+    answer = probe.post("/v1/estimates", content=b'{"items": []}', headers={"Content-Type": sent})
+    assert (answer.status_code, answer.json()["slug"]) == (415, "unsupported-media-type")
+    assert "application/json" in answer.json()["detail"]

@@ -116,6 +116,44 @@ def test_a_rejected_draft_goes_back_with_the_reason(desk: Desk, client: TestClie
     assert (last["action"], last["reason"]) == ("quote.reject", "too dear")
 
 
+def test_nothing_is_sent_back_while_another_draft_is_open(desk: Desk, client: TestClient) -> None:
+    quote_id = desk.create()["id"]
+    desk.act(quote_id, 1, "submit")
+    assert client.post(f"/v1/quotes/{quote_id}/revisions", json={}).status_code == 201
+    refused = desk.act(quote_id, 1, "reject", 409, reason="too dear")
+    assert (refused["slug"], refused["draft"]) == ("draft-exists", f"/v1/quotes/{quote_id}/revisions/2")
+    desk.act(quote_id, 2, "cancel")
+    assert desk.act(quote_id, 1, "reject", reason="too dear")["status"] == "draft"
+
+
+@pytest.mark.parametrize("reason", ["", "   ", "\u202e", "\n\t"])
+def test_a_reason_can_be_read(desk: Desk, reason: str) -> None:
+    quote_id = desk.create()["id"]
+    desk.act(quote_id, 1, "submit")
+    assert desk.act(quote_id, 1, "reject", 422, reason=reason)["errors"][0]["pointer"] == "/reason"
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "asia/tokyo", "GMT+8", "../../etc/passwd", "localtime", "Factory"])
+def test_the_first_issue_refuses_an_unknown_zone(desk: Desk, zone: str) -> None:
+    """Before the number is drawn, whose year is that zone's."""
+    quote_id = desk.create()["id"]
+    desk.act(quote_id, 1, "submit")
+    desk.act(quote_id, 1, "approve", waivers=["accept_stale"])
+    refused = desk.act(quote_id, 1, "issue", 422, timezone=zone)
+    assert (refused["errors"][0]["code"], refused["errors"][0]["pointer"]) == ("unknown_time_zone", "/timezone")
+    assert desk.act(quote_id, 1, "issue", timezone="Asia/Tokyo")["status"] == "issued"
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"), [("r1.1", "quotes included"), ("", "quotes included"), ('"r1.9"', "changed since")]
+)
+def test_a_precondition_that_fails_says_which_way(desk: Desk, client: TestClient, tag: str, said: str) -> None:
+    path = f"/v1/quotes/{desk.create()['id']}/revisions/1"
+    refused = client.patch(path, json={"title": "x"}, headers={"If-Match": tag})
+    assert (refused.status_code, refused.json()["current_etag"]) == (412, client.get(path).headers["etag"])
+    assert said in refused.json()["detail"]
+
+
 def test_inside_the_policy_nobody_is_asked(desk: Desk, client: TestClient) -> None:
     rules = {"rules": [{"measure": "discount", "above": "0.10"}]}
     assert client.put("/v1/approval-policy", json=rules).status_code == 200
