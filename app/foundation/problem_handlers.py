@@ -95,7 +95,7 @@ def _not_json(request: Request, error: RequestValidationError) -> Problem | None
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_json = sent == "application/json" or sent.endswith("+json")
     whole = any(row["type"] in OBJECT_ERRORS and tuple(row["loc"]) == ("body",) for row in error.errors())
-    if is_json or not whole:
+    if not sent or is_json or not whole:
         return None
     return Problem(
         "unsupported-media-type",
