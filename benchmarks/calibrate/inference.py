@@ -14,7 +14,6 @@ from benchmarks.serving.document import TABLES
 from benchmarks.serving.fit import (
     apply,
     cross_validate,
-    jacobian,
     log_predictions,
     problem_of,
     solve,
@@ -69,12 +68,8 @@ def fit_cases(cases: Sequence[Case], start: dict[str, Any]) -> Fitted:
     problem = problem_of(cases, calibration, TERMS)
     theta = np.array([float(f"{x:.{DIGITS}g}") for x in solve(problem, BASE)])
     at = log_predictions(problem, apply(problem, theta, BASE))
-    slopes = jacobian(problem, theta, BASE, at)
     measured = np.array([t.log_measured for t in problem.targets])
-    held = {
-        name: cross_validate(problem, BASE, theta, label, count, rounds=2, slopes=slopes)
-        for name, (label, count) in GROUPINGS.items()
-    }
+    held = {name: cross_validate(problem, BASE, label, count) for name, (label, count) in GROUPINGS.items()}
     return Fitted(problem=problem, theta=theta, errors=at - measured, held_out=held)
 
 

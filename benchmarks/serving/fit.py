@@ -1,13 +1,16 @@
 """Fit of the effects on the measured rows: robust, shrunk, weighted by source, the same bytes every time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 
 import numpy as np
 
 from app.engine.serving.calibration import ServingCalibration, Situation, years_from_zero
 from app.engine.serving.operators import Floats
 from app.engine.serving.plans import routed_experts
+from app.engine.serving.rates import within_limits
 from benchmarks.serving.batch import Batch, Predicted, assemble, predict
 from benchmarks.serving.cases import Case
 
@@ -43,6 +46,7 @@ ROBUST_SCALE = 0.12
 DIFFERENCE = 1e-3
 LARGEST_STEP = 0.7
 STEPS_PER_ROUND = 3
+ROUNDS = 20
 # first-token times beyond this are queues, not prefill [ms]; design: scoring rules
 UNSATURATED_TTFT_MS = 2000.0
 
@@ -168,7 +172,7 @@ def apply(problem: Problem, theta: Floats, base: Mapping[str, float]) -> dict[st
                 changes[field] = changes.get(field, getattr(batch.rates, field)) * factor
         if "overlap" in changes:  # a share
             changes["overlap"] = np.minimum(changes["overlap"], 1.0)
-        rates = replace(batch.rates, **changes)
+        rates = within_limits(replace(batch.rates, **changes))
         requests = replace(batch.requests, together=together)
         out[regime] = predict(replace(batch, rates=rates, requests=requests), frontend)
     return out
@@ -201,12 +205,11 @@ def objective(error: Floats, weights: Floats, theta: Floats, shrink: Floats) -> 
 
 def solve(
     problem: Problem, base: Mapping[str, float], start: Floats | None = None, keep: Sequence[bool] | None = None,
-    rounds: int = 8, slopes: Floats | None = None,
+    rounds: int = ROUNDS,
 ) -> Floats:  # fmt: skip
     """Least squares on log errors, Cauchy loss, every effect shrunk towards zero.
 
-    Gauss-Newton with reweighting; each derivative matrix serves ``STEPS_PER_ROUND`` damped steps. ``slopes``, if given,
-    is used in the first round.
+    Gauss-Newton with reweighting; each derivative matrix serves ``STEPS_PER_ROUND`` damped steps.
     """
     measured = np.array([t.log_measured for t in problem.targets])
     weights = np.array([t.weight for t in problem.targets])
@@ -216,8 +219,8 @@ def solve(
     theta = np.zeros(len(shrink)) if start is None else start.copy()
     at = log_predictions(problem, apply(problem, theta, base))
     best = objective(at - measured, weights, theta, shrink)
-    for turn in range(rounds):
-        j = slopes if slopes is not None and turn == 0 else jacobian(problem, theta, base, at)
+    for _ in range(rounds):
+        j = jacobian(problem, theta, base, at)
         before = best
         for _ in range(STEPS_PER_ROUND):
             error = at - measured
@@ -257,24 +260,31 @@ def folds(cases: Sequence[Case], label: Fold, count: int) -> list[list[str]]:
     return [f for f in out if f]
 
 
-def cross_validate(
-    problem: Problem,
-    base: Mapping[str, float],
-    theta: Floats,
-    label: Fold,
-    count: int,
-    rounds: int = 1,
-    slopes: Floats | None = None,
-) -> Floats:
-    """Log error of every target predicted without the rows of its own fold."""
+def cross_validate(problem: Problem, base: Mapping[str, float], label: Fold, count: int) -> Floats:
+    """Log error of every target predicted without the rows of its own fold, each fold fitted from nothing.
+
+    A fit that starts from the one on all rows keeps some of what the held-out rows told it.
+    """
     measured = np.array([t.log_measured for t in problem.targets])
     errors = np.full(len(measured), np.nan)
     names = [label(t.case) for t in problem.targets]
-    for held in folds([t.case for t in problem.targets], label, count):
-        out = set(held)
-        keep = [n not in out for n in names]
-        fitted = solve(problem, base, start=theta, keep=keep, rounds=rounds, slopes=slopes)
-        error = log_predictions(problem, apply(problem, fitted, base)) - measured
-        mask = np.array([n in out for n in names])
-        errors[mask] = error[mask]
+    held = [set(fold) for fold in folds([t.case for t in problem.targets], label, count)]
+    kept = [[n not in out for n in names] for out in held]
+    with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_share, initargs=(problem, base)) as pool:
+        for out, predicted in zip(held, pool.map(_without, kept), strict=True):
+            mask = np.array([n in out for n in names])
+            errors[mask] = (predicted - measured)[mask]
     return errors
+
+
+_shared: list[tuple[Problem, Mapping[str, float]]] = []
+
+
+def _share(problem: Problem, base: Mapping[str, float]) -> None:
+    _shared[:] = [(problem, base)]
+
+
+def _without(keep: Sequence[bool]) -> Floats:
+    """Log predictions of every target by a fit on those kept."""
+    problem, base = _shared[0]
+    return log_predictions(problem, apply(problem, solve(problem, base, keep=keep), base))

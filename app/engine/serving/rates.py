@@ -1,5 +1,7 @@
 """Effective rates of a chip with an engine for a set of plans, from the calibration."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from app.engine.hardware import Fabric
@@ -8,6 +10,9 @@ from app.engine.serving.curves import dense_peak, wiring
 from app.engine.serving.operators import Floats, Operators
 from app.engine.serving.step import SMALLEST_SKINNY_TILE, SMALLEST_TILE, Rates
 
+# no timed kernel of a data-centre part reached more of its dense peak (a 16-bit matmul on A100) or of its bandwidth
+# (attention on GB200); kernels.csv
+HIGHEST_SHARE = 0.94
 # ranks past two on a PCIe tree share host links; kernels.csv, custom_allreduce on L40S and RTX PRO 6000
 PCIE_SHARE_EXPONENT = 0.35
 
@@ -71,7 +76,7 @@ def resolve_rates(
     ones = np.ones_like(operators.copies)
     moe_ones = np.ones_like(operators.moe_layers)
     group = operators.tensor * operators.data
-    return Rates(
+    found = Rates(
         launch_s=launch * np.where(quantised, low.launch_s, wide.launch_s),
         flops_per_s=gemm * np.where(quantised, low_peak * low.peak_share, wide_peak * wide.peak_share),
         tile_waste=np.where(quantised, low.tile_waste, wide.tile_waste),
@@ -92,6 +97,8 @@ def resolve_rates(
         cache_bandwidth=value("decode_attention") * raw * attention.decode_bandwidth_share * one,
         reread=(value("reread") if situation.rereads else 0.0) * one,
         raw_bandwidth=raw * one,
+        raw_flops_per_s=np.where(quantised, low_peak, wide_peak) * ones,
+        raw_moe_flops_per_s=moe_peak * moe_ones,
         layer_s=value("layer_s") * one,
         eager_s=value("eager_s") * one,
         overlap=calibration.overlap(situation) * one,
@@ -100,4 +107,31 @@ def resolve_rates(
         prefill_token_s=value("prefill_token_s") * one,
         reduce_s=value("reduce") * reduce.pair_s * np.maximum(group / 2.0, 1.0) ** reduce.width_exponent,
         link_bytes_per_s=value("link_share") * _link(situation, fabric, group),
+    )
+    return within_limits(found)
+
+
+def within_limits(rates: Rates) -> Rates:
+    """Rates held to what any timed kernel reached of the datasheet's, whatever effects multiply.
+
+    Parameters
+    ----------
+    rates : Rates
+
+    Returns
+    -------
+    Rates
+
+    References
+    ----------
+    1. aiconfigurator-core 0.12.0 kernel tables (``kernels.csv``).
+    """
+    memory = HIGHEST_SHARE * rates.raw_bandwidth
+    return replace(
+        rates,
+        bandwidth=np.minimum(rates.bandwidth, memory),
+        moe_bandwidth=np.minimum(rates.moe_bandwidth, memory),
+        cache_bandwidth=np.minimum(rates.cache_bandwidth, memory),
+        flops_per_s=np.minimum(rates.flops_per_s, HIGHEST_SHARE * rates.raw_flops_per_s),
+        moe_flops_per_s=np.minimum(rates.moe_flops_per_s, HIGHEST_SHARE * rates.raw_moe_flops_per_s),
     )

@@ -52,6 +52,8 @@ class Rates:
         Host time to launch a layer's kernels one by one, where no captured graph covers the iteration.
     overlap : array [1]
         Share of the scheduling that the host does while the accelerator works.
+    raw_bandwidth, raw_flops_per_s, raw_moe_flops_per_s : array
+        Of the datasheet.
     reduce_s, link_bytes_per_s : array
         All-reduce latency and effective per-direction link rate.
 
@@ -77,6 +79,8 @@ class Rates:
     cache_bandwidth: Floats
     reread: Floats
     raw_bandwidth: Floats
+    raw_flops_per_s: Floats
+    raw_moe_flops_per_s: Floats
     layer_s: Floats
     eager_s: Floats
     overlap: Floats
