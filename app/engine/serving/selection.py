@@ -31,6 +31,10 @@ REFINED_POINTS = 6
 PLANNED_UTILIZATION = 0.85
 
 
+# points evaluated between two rungs at the most, and the relative error of the rate that needs no further one
+SHARPENINGS, CLOSE_ENOUGH = 3, 0.005
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """The chosen plan: its row, replicas, requests in each, and whether the objectives hold."""
@@ -198,17 +202,21 @@ def rate_at(running: Floats, curve: LoadCurve) -> Floats:
 
 
 def _running_at(replicas: Replicas, curve: LoadCurve, row: int, rate: float) -> float:
-    """Requests in a replica of one plan at a rate; a point evaluated between the rungs sharpens what they say."""
+    """Requests in a replica of one plan at a rate; points evaluated between the rungs sharpen what they say."""
     lowest = float(curve.rate[row, 0])
     if rate <= lowest:
         return max(float(curve.running[row, 0]) * rate / lowest, 1e-6)
-    asked = np.array([rate])
+    asked, one = np.array([rate]), subset(replicas, np.array([row]))
     running, rates = curve.running[row : row + 1], curve.rate[row : row + 1]
     found = running_for(asked, running, rates)
-    point = curve_at(subset(replicas, np.array([row])), found[:, None], curve.idle_step_s[row : row + 1])
-    at = int(np.searchsorted(running[0], found[0]))
-    closer = np.insert(running, at, found, axis=1), np.insert(rates, at, point.rate[:, 0], axis=1)
-    return float(running_for(asked, *closer)[0])
+    for _ in range(SHARPENINGS):
+        made = curve_at(one, found[:, None], curve.idle_step_s[row : row + 1]).rate[:, 0]
+        if abs(made[0] / rate - 1.0) < CLOSE_ENOUGH:
+            break
+        at = int(np.searchsorted(running[0], found[0]))
+        running, rates = np.insert(running, at, found, axis=1), np.insert(rates, at, made, axis=1)
+        found = running_for(asked, running, rates)
+    return float(found[0])
 
 
 def best_under_objectives(

@@ -1,5 +1,6 @@
 """Laws every prediction obeys, over chips, models and formats."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -10,7 +11,9 @@ from app.engine.outcome import Infeasible
 from app.engine.serving.answer import one_point
 from app.engine.serving.calibration import Situation
 from app.engine.serving.loadcurve import load_curve
-from app.engine.serving.operators import Precisions
+from app.engine.serving.operators import PlanArrays, Precisions, build_operators, checkpoint_precisions
+from app.engine.serving.plans import routed_experts
+from app.engine.serving.rates import HIGHEST_SHARE, resolve_rates
 from app.engine.serving.replica import Replicas, prepare
 from app.engine.serving.search import search_serving
 from app.engine.serving.selection import PLANNED_UTILIZATION, choose
@@ -113,6 +116,26 @@ def test_users_of_a_closed_loop_are_all_in_flight(users: float, plan: ServingPla
     found = solved(search_serving(chat("llama3-70b", concurrency=users), H100, None, plan, CALIBRATION, 8))
     assert found.replicas * found.concurrency_per_replica == pytest.approx(users)
     assert found.requests_per_s * found.e2e_s.mean.p50 == pytest.approx(users, rel=0.1)
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang", "tensorrt-llm", "deepspeed", "optimum-habana"])
+@pytest.mark.parametrize("weights", ["bf16", "fp8", "int4", "mxfp4"])
+def test_no_rate_passes_what_kernels_reach_of_the_datasheet(stack: str, weights: str) -> None:
+    for part, model in itertools.product(PARTS, ("llama3-70b", "mixtral-8x7b", "deepseek-v3")):
+        chip, transformer = CHIPS[part], chat(model).transformer
+        precisions = checkpoint_precisions(transformer, weights, weights, "bf16")
+        for year in (2023.5, 2026.5):
+            situation = Situation(
+                accelerator=chip, precisions=precisions, stack=stack, released_year=year,
+                experts=routed_experts(transformer),
+            )  # fmt: skip
+            one = np.ones(1)
+            plan = PlanArrays(tensor=one, pipeline=one, expert=one, data=one)
+            found = resolve_rates(CALIBRATION, situation, build_operators(transformer, precisions, plan), None)
+            for rate in (found.bandwidth, found.moe_bandwidth, found.cache_bandwidth):
+                assert (rate <= HIGHEST_SHARE * chip.memory_bandwidth_bytes_per_s * (1.0 + 1e-12)).all()
+            assert (found.flops_per_s <= HIGHEST_SHARE * found.raw_flops_per_s * (1.0 + 1e-12)).all()
+            assert (found.moe_flops_per_s <= HIGHEST_SHARE * found.raw_moe_flops_per_s * (1.0 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("model", MODELS)
