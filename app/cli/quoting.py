@@ -64,6 +64,7 @@ def show(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False) ->
         if as_json:
             print_json(view)
             return
+        view = _view(session, shown.quote, shown.signed, shown.acceptance)
         _headline(view)
         options_table(view["current_revision"]["items"])
         total_line(view["current_revision"]["totals"], view["current_revision"]["pins"])
@@ -126,16 +127,16 @@ def reprice(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False)
     with open_session(tenant) as session:
         shown = find_revision(session, ref)
         today = session.clock.now().date()
-        plan = session.read(lambda c: service.plan_revision(c, shown.revision, {}, pricing="reprice", today=today))
+        plan = session.read(lambda c: service.plan_revision(c, shown.signed, {}, pricing="reprice", today=today))
         assert plan is not None
         prepared = plan.run()
-        between = service.between_draft(shown.revision, prepared, plan.calculator)
+        between = service.between_draft(shown.signed, prepared, plan.calculator)
         quote, revision = session.transact(
             lambda c: service.add_revision(
                 c, session.acting, shown.quote.id, shown.revision.head.n, pricing="reprice", prepared=prepared
             )
         )
-        sides = [(shown.revision, quote.number), (revision, quote.number)]
+        sides = [(shown.signed, quote.number), (revision, quote.number)]
         compared = service.compare(sides, between=[between])
         if as_json:
             changed, supply = compared["changes"][0], list(prepared.supply)
@@ -155,7 +156,7 @@ def diff(ref: Ref, before: int, after: int, tenant: Tenant = LOOPBACK_TENANT, as
 
         def work(connection: Connection) -> service.Sides:
             shown = [service.show(connection, tenant, quote_id, n, now=now) for n in (before, after)]
-            return service.read_sides(connection, [(side.revision, side.quote.number) for side in shown])
+            return service.read_sides(connection, [(side.signed, side.quote.number) for side in shown])
 
         compared = service.compare_sides(session.read(work), with_costs=True)
         if as_json:

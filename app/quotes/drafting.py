@@ -27,7 +27,9 @@ from app.quotes.lifecycle import Status
 from app.quotes.mergepatch import changed_pointers
 from app.quotes.notices import announce
 from app.quotes.policies import current_policy
+from app.quotes.reading import acceptance_of
 from app.quotes.records import Quote, Revision, RevisionHead
+from app.quotes.signed import as_signed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +146,8 @@ def add_revision(
     quote, base = locked(connection, acting, quote_id, base_n)
     heads = repository.list_heads(connection, acting.tenant_id, quote_id)
     refuse_second_draft(quote_id, heads)
-    composed = _compose(connection, acting, prepared, now) if prepared else _held(connection, acting, base, now)
+    signed = as_signed(base, acceptance_of(connection, base))
+    composed = _compose(connection, acting, prepared, now) if prepared else _held(connection, acting, signed, now)
     accepted = [head.n for head in heads if head.status is Status.ACCEPTED]
     revision = _draft(
         acting,

@@ -12,6 +12,7 @@ from app.quotes.content import Pins, open_content
 from app.quotes.errors import bad_field, no_quote, no_revision
 from app.quotes.lifecycle import Status
 from app.quotes.records import Acceptance, Quote, Revision, RevisionHead
+from app.quotes.signed import as_signed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,11 @@ class Shown:
     revision: Revision
     acceptance: Acceptance | None
     now: datetime
+
+    @property
+    def signed(self) -> Revision:
+        """The revision with the options that were accepted: what to draft from, compare with and explain."""
+        return as_signed(self.revision, self.acceptance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +88,14 @@ def show(connection: Connection, tenant_id: str, quote_id: str, n: int | None = 
     revision = repository.find_revision(connection, tenant_id, quote_id, quote.current_n if n is None else n)
     if revision is None:
         raise no_revision()
-    acceptance = None
-    if revision.head.status is Status.ACCEPTED:
-        acceptance = repository.find_acceptance(connection, tenant_id, revision.head.id)
-    return Shown(quote=quote, revision=revision, acceptance=acceptance, now=now)
+    return Shown(quote=quote, revision=revision, acceptance=acceptance_of(connection, revision), now=now)
+
+
+def acceptance_of(connection: Connection, revision: Revision) -> Acceptance | None:
+    """Read how a revision was accepted; None where it was not."""
+    if revision.head.status is not Status.ACCEPTED:
+        return None
+    return repository.find_acceptance(connection, revision.head.tenant_id, revision.head.id)
 
 
 def list_revisions(connection: Connection, tenant_id: str, quote_id: str) -> tuple[Quote, Sequence[RevisionHead]]:
@@ -99,7 +109,8 @@ def show_by_id(connection: Connection, tenant_id: str, revision_id: str) -> tupl
     revision = repository.find_revision_by_id(connection, tenant_id, revision_id)
     if revision is None:
         raise no_revision()
-    return revision, find_quote(connection, tenant_id, revision.head.quote_id).number
+    number = find_quote(connection, tenant_id, revision.head.quote_id).number
+    return as_signed(revision, acceptance_of(connection, revision)), number
 
 
 def pinned_calculator(connection: Connection, revision: Revision) -> Calculator:
@@ -126,4 +137,4 @@ def find_base(connection: Connection, tenant_id: str, quote_id: str, source: str
     )
     if found is None or found.head.quote_id != quote_id:
         raise bad_field("/from", "unknown_revision", f"The quote has no revision {n!r}; it has 1 to {quote.latest_n}.")
-    return found
+    return as_signed(found, acceptance_of(connection, found))

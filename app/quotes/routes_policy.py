@@ -32,7 +32,7 @@ async def compare(request: Request, principal: Reader, body: Compare) -> Respons
             return service.show_by_id(connection, principal.tenant_id, wanted)
         now = acting.now(connection)
         shown = service.show(connection, principal.tenant_id, wanted.quote_id, wanted.revision, now=now)
-        return shown.revision, shown.quote.number
+        return shown.signed, shown.quote.number
 
     found = await read(
         request, principal, lambda c: service.read_sides(c, [side(c, wanted) for wanted in body.revisions])

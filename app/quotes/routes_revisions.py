@@ -194,7 +194,7 @@ async def explain(request: Request, principal: Reader, quote_id: str, n: Revisio
 
     def work(connection: Connection) -> tuple[service.Revision, service.Calculator]:
         shown = service.show(connection, principal.tenant_id, quote_id, n, now=acting.now(connection))
-        return shown.revision, service.pinned_calculator(connection, shown.revision)
+        return shown.signed, service.pinned_calculator(connection, shown.revision)
 
     revision, calculator = await read(request, principal, work)
     found = await within_time(request, partial(service.explain, revision, calculator, with_costs=principal.has(COSTS)))
@@ -215,7 +215,7 @@ async def compare(
     def work(connection: Connection) -> service.Sides:
         now = acting.now(connection)
         shown = [service.show(connection, principal.tenant_id, quote_id, n, now=now) for n in (from_, to)]
-        return service.read_sides(connection, [(side.revision, side.quote.number) for side in shown])
+        return service.read_sides(connection, [(side.signed, side.quote.number) for side in shown])
 
     found = await read(request, principal, work)
     return document(await within_time(request, partial(service.compare_sides, found, with_costs=principal.has(COSTS))))

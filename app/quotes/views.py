@@ -91,6 +91,8 @@ def revision_view(
         content = estimates.without_costs(content)
     return {
         **head_view(revision.head, number, now, with_costs=with_costs),
+        # of an accepted revision what was accepted, which may be other options than those it was offered with
+        **({} if acceptance is None else {"net_total": acceptance.totals["net"]}),
         **content,
         "acceptance": None if acceptance is None else acceptance_view(acceptance),
     }

@@ -365,3 +365,30 @@ def test_each_threshold_asks_for_a_person_and_records_why(
     assert (entry["reason"], entry["details"]["review"]["reasons"]) == ("as agreed", [code])
     assert client.put("/v1/approval-policy", json={"rules": []}).json()["version"] == 2
     assert desk.show(quote_id)["review"]["policy_version"] == 1
+
+
+def test_what_was_accepted_is_what_the_quote_stands_for(desk: Desk, client: TestClient) -> None:
+    """Another option than the one offered first: in header, lists, explanations, and what is drafted next."""
+    quote_id, offer = desk.issued()
+    (item,) = offer["items"]
+    other = next(o for o in item["options"] if o["cost"]["totals"] and o["id"] != item["selected_option_id"])
+    net = other["cost"]["totals"]["net"]
+    assert net != offer["net_total"]
+    accepted = desk.accept(offer, selections={item["id"]: other["id"]})
+    assert accepted["acceptance"]["totals"]["net"] == net
+    assert desk.show(quote_id)["net_total"] == net
+    assert desk.show(quote_id)["totals"]["net"] == offer["net_total"], "what was hashed stays"
+    assert client.get(f"/v1/quotes/{quote_id}").json()["net_total"] == net
+    assert client.get("/v1/quotes?status=accepted").json()["items"][0]["net_total"] == net
+    explained = client.get(f"/v1/quotes/{quote_id}/revisions/1/explain").json()
+    assert (explained["totals"]["net"], explained["items"][0]["option_id"]) == (net, other["id"])
+    held = client.post(f"/v1/quotes/{quote_id}/revisions", json={"pricing": "hold"}).json()
+    assert (held["net_total"], held["items"][0]["selected_option_id"]) == (net, other["id"])
+    assert client.get(f"/v1/quotes/{quote_id}").json()["net_total"] == net, "a draft does not change the contract"
+    verified = client.post(f"/v1/quotes/{quote_id}/revisions/2/verify").json()
+    assert verified["differences"] == [], verified
+    desk.act(quote_id, 2, "cancel")
+    again = client.post(f"/v1/quotes/{quote_id}/reprice", json={}).json()
+    assert (again["net_total"], again["items"][0]["selected_option_id"]) == (net, other["id"])
+    assert (again["supply"][0]["status"], again["supply"][0]["before"]["option_id"]) == ("kept", other["id"])
+    assert {again["changed"]["drift"][side]["amount"] for side in ("before", "after")} == {net["amount"]}
