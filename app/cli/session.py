@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection
 
+from app.access import service as access
 from app.access.principal import LOOPBACK_TENANT, SCOPES, Principal
 from app.catalog import service as catalog
 from app.foundation.clock import Clock, SystemClock
@@ -63,6 +64,8 @@ def open_session(tenant: str = LOOPBACK_TENANT) -> Iterator[Session]:
     migrate(settings.database_url)
     database = Database(settings.database_url)
     try:
+        if tenant != LOOPBACK_TENANT and database.read_now(lambda c: access.find_tenant(c, tenant), tenant) is None:
+            fail(f"There is no tenant {tenant}. Make it with: python -m app create-tenant {tenant}")
         database.transact_now(catalog.seed_when_empty, SYSTEM)
         yield Session(database, tenant)
     except Problem as problem:

@@ -80,6 +80,8 @@ def _create_sqlite(url: URL, *, pool_size: int, begin: str, read_only: bool, for
         cursor = dbapi_connection.cursor()
         _write_ahead(cursor)
         cursor.execute("PRAGMA synchronous=FULL")
+        # INSERT OR REPLACE deletes what it replaces: the triggers that refuse a deletion see it only with this
+        cursor.execute("PRAGMA recursive_triggers=ON")
         cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
         if read_only:
             cursor.execute("PRAGMA query_only=ON")

@@ -66,7 +66,8 @@ class TraceMiddleware:
                 raise
             problem = Problem(
                 "internal",
-                "The request failed on our side and nothing was stored. Try again; if it stays, report the trace id.",
+                "The request failed on our side. Send it again with the same Idempotency-Key: what was stored is then "
+                "answered and not done twice. If it stays, report the trace id.",
             )
             await send_problem(problem, scope, receive, send_with_trace, problems_url=self._problems_url)
         finally:

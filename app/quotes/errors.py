@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from app.foundation.problems import FieldError, NotFound, Problem
-from app.quotes.lifecycle import Action, Status, allowed_actions
+from app.quotes.lifecycle import TERMINAL, Action, Status, allowed_actions
 from app.quotes.records import Quote, RevisionHead
 from app.quotes.validity import utc_text
 
@@ -42,7 +42,8 @@ def invalid_transition(action: Action, head: RevisionHead, status: Status) -> Pr
 def not_on_offer(head: RevisionHead, status: Status) -> Problem:
     return Problem(
         "invalid-transition",
-        f"Revision {head.n} is {status}; only an issued revision is shared. Issue it first.",
+        f"Revision {head.n} is {status}; only an issued revision is shared. "
+        + ("Draft a new revision and issue that." if status in TERMINAL else "Issue it first."),
         current_status=status,
         allowed_actions=[str(name) for name in allowed_actions(status)],
     )

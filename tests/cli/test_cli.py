@@ -119,6 +119,12 @@ def test_a_file_is_refused_at_the_place_http_names(run: Run, tmp_path: Path) -> 
     assert "/items/0/job/tokens: " in run("estimate", "bad.json").stderr
 
 
+def test_a_tenant_that_does_not_exist_keeps_nothing(run: Run) -> None:
+    refused = run("quote", "create", "train.yaml", "--tenant", "nope")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "no tenant nope" in refused.stderr
+
+
 def test_wrong_usage_exits_with_2(run: Run) -> None:
     assert run("quote", "shoe").exit_code == 2
     assert run("estimate").exit_code == 2

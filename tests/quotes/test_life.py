@@ -240,6 +240,9 @@ def test_without_costs_read_there_is_no_cost(desk: Desk, as_person: Caller) -> N
         "UPDATE quote_revisions SET valid_through_on = '2030-01-01'",
         "UPDATE quote_revisions SET status = 'draft'",
         "DELETE FROM quote_revisions",
+        "INSERT OR REPLACE INTO quote_revisions SELECT * FROM quote_revisions",
+        "INSERT OR REPLACE INTO quotes SELECT * FROM quotes",
+        "INSERT OR REPLACE INTO audit_entries SELECT * FROM audit_entries",
         "DELETE FROM quotes",
         "UPDATE quotes SET number = 'Q-2026-999999'",
     ],
@@ -251,7 +254,14 @@ def test_the_database_itself_refuses_to_change_what_was_issued(desk: Desk, clien
     assert desk.show(quote_id)["content_sha256"] == revision["content_sha256"]
 
 
-@pytest.mark.parametrize("change", ["DELETE FROM quote_acceptances", "UPDATE quote_acceptances SET accepted_by = 'x'"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM quote_acceptances",
+        "UPDATE quote_acceptances SET accepted_by = 'x'",
+        "INSERT OR REPLACE INTO quote_acceptances SELECT * FROM quote_acceptances",
+    ],
+)
 def test_the_database_itself_keeps_acceptances(desk: Desk, client: TestClient, change: str) -> None:
     desk.accept(desk.issued()[1])
     with pytest.raises(DBAPIError):
