@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from app.catalog import service as catalog
 from app.quotes import repository
 from app.quotes.calculation import Calculator, calculator_for
 from app.quotes.content import Pins, open_content
@@ -115,12 +116,16 @@ def show_by_id(connection: Connection, tenant_id: str, revision_id: str) -> tupl
 
 def pinned_calculator(connection: Connection, revision: Revision) -> Calculator:
     """Read the catalog revision and price book a revision was made with."""
-    content = open_content(revision.content_text)
-    pins = Pins.from_content(content["pins"])
+    try:
+        content = open_content(revision.content_text)
+        pins = Pins.from_content(content["pins"])
+        spec = content["spec"]
+    except (ValueError, KeyError, TypeError):  # damaged: verification says so, at today's catalog
+        return Calculator(snapshot=catalog.snapshot(connection, None), book=None)
     return calculator_for(
         connection,
         revision.head.tenant_id,
-        content["spec"],
+        spec,
         catalog_revision=pins.catalog_revision,
         price_book_version=pins.price_book_version,
     )

@@ -9,6 +9,7 @@ import orjson
 
 from app.foundation.canonical import sha256_hex
 from app.foundation.problems import Problem
+from app.pricing.money import Money
 from app.quotes.calculation import Calculation, Calculator
 from app.quotes.composing import Composed, compose
 from app.quotes.content import Pins, canonical_text, is_intact, open_content
@@ -69,8 +70,13 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
     Problem
         ``engine-unavailable`` when the engine's part is required and the pinned engine is not the running one.
     """
-    content = open_content(revision.content_text)
-    pins = Pins.from_content(content["pins"])
+    try:
+        content = open_content(revision.content_text)
+        pins = Pins.from_content(content["pins"])
+        outputs = orjson.loads(revision.engine_outputs_text)
+        offered = (content["totals"] or {}).get("net")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _unreadable(revision, calculator)
     engine_runs = pins.engine_version == calculator.engine_version
     if engine_required and not engine_runs:
         raise _engine_unavailable(pins, calculator)
@@ -79,25 +85,58 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
     )
     as_of = date.fromisoformat(pins.as_of)
     keep = supply_of(selected_options(content["items"]))
-    outputs = orjson.loads(revision.engine_outputs_text)
-    replayed = calculator.price_again(content["spec"], outputs, as_of=as_of, keep=keep)
-    recomputed = _recompose(revision, content, pins, replayed)
+    try:
+        replayed = calculator.price_again(content["spec"], outputs, as_of=as_of, keep=keep)
+        recomputed = _recompose(revision, content, pins, replayed)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        if intact:
+            raise
+        return _unreadable(revision, calculator)
     engine = UNAVAILABLE
     if engine_runs:
         fresh = calculator.replay(content["spec"], outputs, as_of=as_of)
         same = canonical_text(fresh).text == revision.engine_outputs_text
         engine = MATCH if same else MISMATCH
+    # the total that lists show stands beside the content
+    listed = head_net(revision) == offered
     money = MATCH if recomputed.sealed.sha256 == revision.head.content_sha256 else MISMATCH
     return Verdict(
         stored_sha256=revision.head.content_sha256,
         recomputed_sha256=recomputed.sealed.sha256,
-        content=MATCH if intact else MISMATCH,
+        content=MATCH if intact and listed else MISMATCH,
         money=money,
         engine=engine,
-        differences=tuple(changed_pointers(content, open_content(recomputed.sealed.text))) if money != MATCH else (),
+        differences=(
+            *(() if listed else ("/net_total",)),
+            *(() if intact and money == MATCH else changed_pointers(content, open_content(recomputed.sealed.text))),
+        ),
         pinned_engine=f"{pins.engine_version}+{pins.engine_build[:12]}",
         running_engine=f"{calculator.engine_version}+{calculator.engine_build[:12]}",
         same_build=(pins.engine_version, pins.engine_build) == (calculator.engine_version, calculator.engine_build),
+    )
+
+
+def head_net(revision: Revision) -> dict[str, str] | None:
+    """The net total that stands beside the content, in the form the content writes it."""
+    head = revision.head
+    if head.net_total is None or head.currency is None:
+        return None
+    return Money.settled(head.net_total, head.currency).as_json()
+
+
+def _unreadable(revision: Revision, calculator: Calculator) -> Verdict:
+    """What is stored cannot be read any more, so nothing of it can be replayed."""
+    running = f"{calculator.engine_version}+{calculator.engine_build[:12]}"
+    return Verdict(
+        stored_sha256=revision.head.content_sha256,
+        recomputed_sha256=sha256_hex(revision.content_text.encode()),
+        content=MISMATCH,
+        money=MISMATCH,
+        engine=UNAVAILABLE,
+        differences=("",),
+        pinned_engine=revision.head.engine_version,
+        running_engine=running,
+        same_build=False,
     )
 
 

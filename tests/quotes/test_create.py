@@ -200,6 +200,23 @@ def test_verify_finds_a_changed_byte(client: TestClient, desk: Desk) -> None:
     assert broken["parts"]["money"] == "mismatch"
 
 
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ("SET net_total = '1.00'", "/net_total"),
+        ("SET content = replace(content, '\"status\":\"priced\"', '\"status\":\"free\"')", "/items/0/options"),
+        ("SET content = 'not JSON'", ""),
+        ("SET engine_outputs = '{}'", ""),
+    ],
+)
+def test_verify_says_what_was_changed(client: TestClient, desk: Desk, change: str, where: str) -> None:
+    path = f"/v1/quotes/{desk.create()['id']}/revisions/1/verify"
+    client.app.state.database.transact_now(lambda c: c.execute(text(f"UPDATE quote_revisions {change}")), SYSTEM)
+    broken = client.post(path).json()
+    assert (broken["match"], broken["parts"]["content"]) == (False, "mismatch")
+    assert any(place.startswith(where) for place in broken["differences"]), broken
+
+
 def test_verify_without_the_pinned_engine_says_so_and_replays_the_money(
     client: TestClient, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
