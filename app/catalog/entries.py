@@ -68,6 +68,8 @@ class ModelEntry:
     active_params: float | None
     source: str
     notes: str | None
+    # number format the authors publish the weights in; None = 16 bit, or not seen
+    published_weights: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

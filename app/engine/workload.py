@@ -177,6 +177,8 @@ class ServingWorkload:
     offline : bool
         All queued at once; throughput only.
     peak_to_mean : float
+    minimum_replicas : int
+        Replicas that run in any case, whatever the load needs.
     prefix_cache_hit_rate : float
         Share of input tokens already in the cache.
     weights_precision, activations_precision, kv_precision : str
@@ -196,6 +198,7 @@ class ServingWorkload:
     concurrency: float | None = None
     offline: bool = False
     peak_to_mean: float = 1.0
+    minimum_replicas: int = 1
     prefix_cache_hit_rate: float = 0.0
     objectives: tuple[LatencyObjective, ...] = ()
     speculative_tokens: int = 0

@@ -93,6 +93,7 @@ class ServingSpec:
             requests_per_s=self.requests_per_s if concurrency is None else None,
             concurrency=asked,
             offline=load.offline,
+            minimum_replicas=self.job.availability.minimum_replicas,
             peak_to_mean=self.peak_to_mean,
             prefix_cache_hit_rate=load.prefix_cache_hit_rate,
             objectives=_objectives(job),

@@ -29,7 +29,9 @@ def choose_model(snapshot: Snapshot, model: Model, at: str) -> ChosenModel:
         entry = snapshot.models.get(model.ref)
         if entry is None:
             raise unknown_name(f"{at}/ref", "model", model.ref, snapshot.models)
-        return ChosenModel(transformer=entry.transformer, name=entry.name, stated_format=None, assumptions=())
+        return ChosenModel(
+            transformer=entry.transformer, name=entry.name, stated_format=entry.published_weights, assumptions=()
+        )
     if model.huggingface_config is not None:
         try:
             published = read_config(model.huggingface_config)

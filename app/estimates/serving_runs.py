@@ -42,6 +42,7 @@ def serving_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) 
                 result = serve_most(snapshot, workload, hardware, fleet, spec.plan)
             else:
                 result = serve(snapshot, workload, hardware, count, spec.plan)
+            result = _enough_replicas(workload, result)
             if isinstance(result, Infeasible):
                 refused.setdefault(hardware.key, result)
             else:
@@ -50,6 +51,21 @@ def serving_runs(snapshot: Snapshot, item: Item, selection: Selection, at: str) 
             refused.pop(hardware.key, None)
         runs.extend(found)
     return runs, refused
+
+
+def _enough_replicas(workload: ServingWorkload, result: ServingResult | Infeasible) -> ServingResult | Infeasible:
+    """Refuse a given fleet, or a group of pinned stages, that cannot be split into the replicas asked for."""
+    least = workload.minimum_replicas
+    if isinstance(result, Infeasible) or result.replicas >= least:
+        return result
+    needed = least * result.accelerators_per_replica
+    return Infeasible(
+        rule="minimum_replicas",
+        message=f"{least} replicas of {result.accelerators_per_replica} accelerators take {needed}; the plan has "
+        f"{result.replicas}. Give {needed} accelerators, pin a narrower plan, or ask for fewer replicas",
+        numbers={"minimum_replicas": float(least), "replicas": float(result.replicas)},
+        nearest={"accelerators": needed},
+    )
 
 
 def _run(

@@ -121,3 +121,31 @@ def test_the_budget_is_kept_in_the_terms_of_the_offer(answer: Answer, terms: dic
     item = {"job": pretraining(1e11), "supply": H100, "objective": "time", "constraints": limit}
     options = answer({"items": [item], "terms": terms}).content["items"][0]["options"]
     assert all(float(option["cost"]["totals"]["net"]["amount"]) <= 6200 for option in options)
+
+
+@pytest.mark.parametrize("least", [1, 4, 16])
+def test_replicas_that_run_in_any_case_share_the_load(answer: Answer, least: int) -> None:
+    job = serving(10, "llama3-70b", availability={"minimum_replicas": least})
+    for option in item_of(answer, job, supply=H100)["options"]:
+        shown, fleet = option["performance"], option["configuration"]["fleet"]
+        assert shown["replicas"] == fleet["replicas"]["p50"] >= least
+        assert shown["concurrency"] == pytest.approx(shown["replicas"] * shown["concurrency_per_replica"], rel=1e-3)
+        used = 10 / (shown["replicas"] * shown["capacity_requests_per_second_per_replica"])
+        assert shown["utilization"] == pytest.approx(used, rel=1e-3)
+        rate = shown["output_tokens_per_second"]["p50"] / option["configuration"]["accelerators"]
+        assert shown["output_tokens_per_second_per_accelerator"]["p50"] == pytest.approx(rate, rel=1e-3)
+
+
+def test_more_replicas_than_accelerators_are_refused(answer: Answer) -> None:
+    job = serving(10, "llama3-70b", availability={"minimum_replicas": 16}, plan={"tensor": 2})
+    with pytest.raises(Problem) as refused:
+        item_of(answer, job, supply={**H100, "accelerator_count": 8})
+    assert "16 replicas of" in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("model", "weights"), [("gpt-oss-120b", "mxfp4"), ("deepseek-v3", "fp8"), ("llama3-70b", "fp8")]
+)
+def test_auto_serves_the_published_format(answer: Answer, model: str, weights: str) -> None:
+    option = item_of(answer, serving(2, model), supply=H100)["options"][0]
+    assert option["configuration"]["precision"]["weights"] == weights

@@ -95,7 +95,7 @@ def _aliases() -> Iterator[Record]:
 
 
 def _models() -> Iterator[Record]:
-    rows = shipped.read_models()
+    rows, formats = shipped.read_models(), shipped.read_data("model_formats.json")["formats"]
     for family, transformer in shipped.shipped_models().items():
         row = rows[family]
         if row["benchmark_only"]:
@@ -108,6 +108,7 @@ def _models() -> Iterator[Record]:
             active_params=row.get("active_params"),
             source=row.get("source") or "not stated",
             notes=row.get("notes"),
+            published_weights=formats[family]["weights"] if family in formats else None,
         )
         yield Record(kind="model", key=family, payload=encode(entry))
 

@@ -325,15 +325,22 @@ def choose(
     size = replicas.size[:, 0]
     copies_given = np.floor((accelerators or 0) / size)
     if workload.offline or (workload.requests_per_s is None and workload.concurrency is None):
-        return _offline(replicas, curve, copies_given if accelerators else np.ones_like(size), bool(accelerators))
+        return _offline(
+            replicas,
+            curve,
+            copies_given if accelerators else np.full_like(size, workload.minimum_replicas),
+            bool(accelerators),
+        )
     if workload.requests_per_s is not None:
         need = workload.requests_per_s * workload.peak_to_mean
     else:
         need = float(workload.concurrency or 0.0)
 
+    least = float(workload.minimum_replicas)
+
     def worth(load: Floats) -> Floats:
         if accelerators is None:
-            return np.asarray(-np.ceil(need / np.maximum(load, 1e-12) - 1e-9) * size)
+            return np.asarray(-np.maximum(np.ceil(need / np.maximum(load, 1e-12) - 1e-9), least) * size)
         return np.asarray(copies_given * load)
 
     running, rate = best_under_objectives(workload, replicas, curve, accepted, worth=worth)
@@ -341,13 +348,13 @@ def choose(
     met = per_replica > 0.0
     if accelerators is None:
         copies = np.ceil(need / np.maximum(per_replica, 1e-12) - 1e-9)
-        copies = np.maximum(np.where(met, copies, np.inf), 1.0)
+        copies = np.maximum(np.where(met, copies, np.inf), least)
         total = copies * size
         order = np.lexsort((-rate / size, total))
         row = int(order[0]) if np.isfinite(total[order[0]]) else _least_bad(curve, met)
-        count = int(copies[row]) if np.isfinite(copies[row]) else 1
+        count = int(copies[row]) if np.isfinite(copies[row]) else workload.minimum_replicas
     else:
-        usable = copies_given >= 1.0
+        usable = copies_given >= (least if (copies_given >= least).any() else 1.0)
         score = np.where(usable, copies_given * per_replica, -1.0)
         enough = score >= need
         capacity = np.where(usable, copies_given * curve.rate.max(axis=1), -1.0)
