@@ -69,7 +69,7 @@ def all_choices(
     without: list[Choice] = []
     owned: dict[str, OwnedCost | Unpriced] = {}
     deadline = item.constraints.deadline_hours
-    solves_for_tokens = item.constraints.solve_for == "tokens"
+    solved = {None: None, "tokens": "tokens", "concurrency": "users"}[item.constraints.solve_for]
     for candidate in selection.candidates:
         price = _price(snapshot, item, candidate, terms, owned)
         if isinstance(price, Unpriced):
@@ -82,8 +82,8 @@ def all_choices(
             if deadline is not None and run["kind"] == "training" and run["duration_hours"]["p50"] > deadline:
                 continue
             standing = _coarse(run, candidate, price, bought, rate)
-            if solves_for_tokens:
-                standing = replace(standing, solved_tokens=_decimal(run["tokens"]))
+            if solved is not None:
+                standing = replace(standing, solved=_decimal(run[solved]))
             with_price.append(Choice(run=run, candidate=candidate, price=price, bought=bought, standing=standing))
     if not choices:
         lacking = [c for c in without if isinstance(c.price, Unpriced) and c.price.reason == NO_RATE]

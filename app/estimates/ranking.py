@@ -22,8 +22,8 @@ class Standing:
         Of a bill without a total, what is priced of it: orders the incomplete among themselves.
     carries_load : bool
         Whether the whole load is served within its objectives; what does not ranks behind all that does.
-    solved_tokens : Decimal or None
-        Tokens that fit the deadline, where they are what was asked for: then the most comes first.
+    solved : Decimal or None
+        Tokens that fit the deadline, or users that are served, where they are what was asked for: the most comes first.
     """
 
     net: Decimal | None
@@ -32,7 +32,7 @@ class Standing:
     name: str
     priced_part: Decimal | None = None
     carries_load: bool = True
-    solved_tokens: Decimal | None = None
+    solved: Decimal | None = None
 
 
 def sort_key(objective: str, standing: Standing) -> tuple[object, ...]:
@@ -45,7 +45,7 @@ def sort_key(objective: str, standing: Standing) -> tuple[object, ...]:
         first = _known(standing.kg_co2e)
     elif objective == "cost_time":
         first = UNKNOWN if standing.net is None or standing.hours is None else (0, standing.net * standing.hours)
-    solved = -standing.solved_tokens if standing.solved_tokens else ZERO
+    solved = -standing.solved if standing.solved else ZERO
     return (not standing.carries_load, solved, *first, *cost, *_known(standing.priced_part), *time, standing.name)
 
 

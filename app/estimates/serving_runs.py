@@ -99,6 +99,7 @@ def _run(
         "months": job.availability.months,
         "fleet": fleet,
         "e2e_ms": result.e2e_s.p95 * MILLISECONDS,
+        "users": result.concurrency_per_replica * result.replicas,
         "carries_load": _carries_load(result),
         "energy": _energy(snapshot, item, hardware, result, count),
     }

@@ -54,6 +54,20 @@ def test_most_tokens_come_first_where_tokens_are_solved_for(answer: Answer) -> N
     assert tokens == sorted(tokens, reverse=True)
 
 
+def test_most_users_come_first_where_users_are_solved_for(answer: Answer) -> None:
+    traffic = {"input_tokens": 1000, "output_tokens": 300}
+    job = {"kind": "inference", "model": {"ref": "llama3-70b"}, "traffic": traffic, "slo": {"tpot_ms": {"p95": 40}}}
+    item = item_of(
+        answer,
+        job,
+        supply={**H100, "accelerator_count": 8},
+        constraints={"solve_for": "concurrency", "max_options": 30},
+    )
+    users = [o["performance"]["concurrency"] for o in item["options"]]
+    assert len(set(users)) > 1
+    assert users == sorted(users, reverse=True)
+
+
 def test_carbon_without_the_grid_is_refused_and_says_which_field_is_missing(answer: Answer) -> None:
     with pytest.raises(Problem) as refused:
         item_of(answer, pretraining(1e9), supply=H100, objective="carbon")
