@@ -220,6 +220,9 @@ class Traffic(Schema):
     def _consistent(self) -> "Traffic":
         if sum(v is not None for v in (self.requests_per_second, self.concurrency, self.tokens_per_day)) > 1:
             raise PydanticCustomError("one_of", "give one of requests_per_second, concurrency and tokens_per_day", {})
+        if self.offline and self.concurrency is not None:
+            message = "give concurrency or offline: offline queues everything at once, whatever the concurrency"
+            raise PydanticCustomError("one_of", message, {})
         if self.hourly_weights is not None:
             if len(self.hourly_weights) not in (24, 168):
                 raise PydanticCustomError("hourly_weights", "give 24 or 168 hourly weights", {})

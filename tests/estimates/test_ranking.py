@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from app.estimates.schemas import EstimateRequest
 from app.foundation.problems import Problem
 from tests.estimates.conftest import Answer
 
@@ -163,3 +165,9 @@ def test_more_replicas_than_accelerators_are_refused(answer: Answer) -> None:
 def test_auto_serves_the_published_format(answer: Answer, model: str, weights: str) -> None:
     option = item_of(answer, serving(2, model), supply=H100)["options"][0]
     assert option["configuration"]["precision"]["weights"] == weights
+
+
+def test_offline_and_a_concurrency_are_two_questions() -> None:
+    traffic = {"concurrency": 1, "offline": True, "input_tokens": 1000, "output_tokens": 200}
+    with pytest.raises(ValidationError, match="give concurrency or offline"):
+        EstimateRequest.model_validate({"items": [{"job": {**serving(1), "traffic": traffic}}]})

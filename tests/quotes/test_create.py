@@ -204,7 +204,7 @@ def test_verify_finds_a_changed_byte(client: TestClient, desk: Desk) -> None:
     ("change", "where"),
     [
         ("SET net_total = '1.00'", "/net_total"),
-        ("SET content = replace(content, '\"status\":\"priced\"', '\"status\":\"free\"')", "/items/0/options"),
+        ('SET content = replace(content, \'"status":"priced"\', \'"status":"free"\')', "/items/0/options"),
         ("SET content = 'not JSON'", ""),
         ("SET engine_outputs = '{}'", ""),
     ],

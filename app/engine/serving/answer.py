@@ -137,9 +137,6 @@ def answer(
     highest = np.array([[choice.highest_rate]])
     waits = random_waits(workload, curve, rate, highest, cap) if open_loop else _closed_waits(curve, choice)
     evidence = calibration.evidence_class(replicas.situation.accelerator, workload.weights_precision)
-    # fewer users than replicas: one is busy only while it has one
-    served = float(rate[0, 0]) if open_loop else float(steady.requests_per_s[0, 0]) * min(choice.running, 1.0)
-    requests_per_s = served * choice.replicas
     frontend = replicas.frontend_s
 
     asked_at = tuple(o.percentile for o in workload.objectives)
@@ -149,6 +146,12 @@ def answer(
     }
     met = all(figures[o.metric][len(PERCENTILES) + i] <= o.seconds for i, o in enumerate(workload.objectives))
     stats = {kind: _latency(calibration, kind, evidence, values) for kind, values in figures.items()}
+    if open_loop:
+        served = float(rate[0, 0])
+    else:  # fewer users than replicas: one is busy only while it has one; and nobody asks again before the answer is in
+        most = math.inf if workload.offline else choice.asked_running / stats["e2e"].mean.p50
+        served = min(float(steady.requests_per_s[0, 0]) * min(choice.running, 1.0), most)
+    requests_per_s = served * choice.replicas
     shares = _shares(steady)
     plan = replicas.plans[choice.row]
     pinned = all(value is not None for value in (request.tensor, request.pipeline, request.data))

@@ -18,7 +18,7 @@ from app.engine.serving.replica import Replicas, prepare
 from app.engine.serving.search import search_serving
 from app.engine.serving.selection import PLANNED_UTILIZATION, choose
 from app.engine.serving.step import step_seconds
-from app.engine.workload import LatencyObjective, Lengths, ServingPlanRequest
+from app.engine.workload import LatencyObjective, Lengths, ServingPlanRequest, Software
 from tests.engine.serving.test_search import CALIBRATION, CHIPS, H100, chat, solved
 
 PARTS = ("h100-sxm5-80", "b200-sxm-180", "mi300x", "l40s", "gaudi3", "tpu-v6e", "rtx-5090")
@@ -116,6 +116,15 @@ def test_users_of_a_closed_loop_are_all_in_flight(users: float, plan: ServingPla
     found = solved(search_serving(chat("llama3-70b", concurrency=users), H100, None, plan, CALIBRATION, 8))
     assert found.replicas * found.concurrency_per_replica == pytest.approx(users)
     assert found.requests_per_s * found.e2e_s.mean.p50 == pytest.approx(users, rel=0.1)
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang", "tensorrt-llm"])
+@pytest.mark.parametrize("output", [1.0, 2.0, 50.0, 1000.0])
+@pytest.mark.parametrize("users", [1.0, 8.0, 200.0])
+def test_users_never_ask_before_they_are_answered(users: float, output: float, stack: str) -> None:
+    work = chat("llama3-8b", concurrency=users, output_tokens=Lengths(mean=output), software=Software(stack=stack))
+    found = solved(search_serving(work, H100, None, ServingPlanRequest(), CALIBRATION, 8))
+    assert found.requests_per_s * found.e2e_s.mean.p50 <= users * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("stack", ["vllm", "sglang", "tensorrt-llm", "deepspeed", "optimum-habana"])
