@@ -20,9 +20,10 @@ from app.cli.printing import estimate_table, print_json, table
 from app.cli.proposing import proposal
 from app.cli.quoting import app as quoting
 from app.cli.request_file import read_body
-from app.cli.session import ERROR, Session, fail, fit, open_session
+from app.cli.session import ERROR, Session, fail, open_session
 from app.estimates import service as estimates
 from app.estimates.schemas import EstimateRequest
+from app.foundation.problem_handlers import validated
 from app.foundation.settings import Settings
 
 __all__ = ["run"]
@@ -52,7 +53,7 @@ def estimate(
     if currency is not None:
         body["terms"] = {**body.get("terms", {}), "currency": currency}
     with open_session() as session:
-        asked = fit(EstimateRequest, body)
+        asked = validated(EstimateRequest, body)
         snapshot = session.read(lambda c: catalog.snapshot(c, asked.catalog_revision))
         book = session.read(lambda c: estimates.price_book_of(c, session.principal.tenant_id, asked))
         answer = estimates.estimate(snapshot, asked, session.clock.now().date(), book)

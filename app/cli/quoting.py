@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 from app.access.principal import LOOPBACK_TENANT
 from app.cli.printing import amount, options_table, print_json, supply_lines, table, total_line
 from app.cli.request_file import read_body
-from app.cli.session import MISMATCH, Session, fail, fit, open_session
+from app.cli.session import MISMATCH, Session, fail, open_session
+from app.foundation.problem_handlers import validated
 from app.quotes import service
 from app.quotes.lifecycle import Status
 from app.quotes.numbering import split_display_number
@@ -44,7 +45,7 @@ def create(
     if external_ref is not None:
         body["external_ref"] = external_ref
     with open_session(tenant) as session:
-        asked = fit(QuoteCreate, body)
+        asked = validated(QuoteCreate, body)
         today, currency_of = session.clock.now().date(), session.principal.default_currency
         plan = session.read(lambda c: service.plan_new(c, tenant, asked, currency=currency_of, today=today))
         prepared = plan.run()
@@ -60,11 +61,11 @@ def show(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False) ->
     """Show a quote with one revision: the current one unless the number names another."""
     with open_session(tenant) as session:
         shown = find_revision(session, ref)
-        view = _view(session, shown.quote, shown.revision, shown.acceptance)
+        revision = shown.revision if as_json else shown.signed
+        view = _view(session, shown.quote, revision, shown.acceptance)
         if as_json:
             print_json(view)
             return
-        view = _view(session, shown.quote, shown.signed, shown.acceptance)
         _headline(view)
         options_table(view["current_revision"]["items"])
         total_line(view["current_revision"]["totals"], view["current_revision"]["pins"])
@@ -126,17 +127,17 @@ def reprice(ref: Ref, tenant: Tenant = LOOPBACK_TENANT, as_json: AsJson = False)
     """Draft a new revision at today's prices, and say why the total moved."""
     with open_session(tenant) as session:
         shown = find_revision(session, ref)
-        today = session.clock.now().date()
-        plan = session.read(lambda c: service.plan_revision(c, shown.signed, {}, pricing="reprice", today=today))
+        base, today = shown.signed, session.clock.now().date()
+        plan = session.read(lambda c: service.plan_revision(c, base, {}, pricing="reprice", today=today))
         assert plan is not None
         prepared = plan.run()
-        between = service.between_draft(shown.signed, prepared, plan.calculator)
+        between = service.between_draft(base, prepared, plan.calculator)
         quote, revision = session.transact(
             lambda c: service.add_revision(
-                c, session.acting, shown.quote.id, shown.revision.head.n, pricing="reprice", prepared=prepared
+                c, session.acting, shown.quote.id, base.head.n, pricing="reprice", prepared=prepared
             )
         )
-        sides = [(shown.signed, quote.number), (revision, quote.number)]
+        sides = [(base, quote.number), (revision, quote.number)]
         compared = service.compare(sides, between=[between])
         if as_json:
             changed, supply = compared["changes"][0], list(prepared.supply)

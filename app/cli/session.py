@@ -1,13 +1,12 @@
 """What a command works with: the database of the settings, who acts, the time, and where errors go."""
 
 import getpass
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import typer
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection
 
 from app.access import service as access
@@ -25,7 +24,6 @@ from app.quotes.service import Acting
 OK, ERROR, USAGE, MISMATCH = 0, 1, 2, 3
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
 
 
 class Session:
@@ -82,12 +80,3 @@ def fail(*lines: str) -> NoReturn:
     for line in lines:
         typer.echo(line, err=True)
     raise typer.Exit(ERROR)
-
-
-def fit(schema: type[M], body: Mapping[str, Any]) -> M:
-    """Read a request file's content as HTTP reads a body, with the same sentences where it does not fit."""
-    try:
-        return schema.model_validate(body)
-    except ValidationError as error:
-        rows = [{**row, "loc": ("body", *row["loc"])} for row in error.errors()]
-        raise RequestValidationError(rows, body=body) from error

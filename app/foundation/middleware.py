@@ -5,7 +5,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.foundation.problems import Problem, problem_response
-from app.foundation.strict_json import parse_strict
+from app.foundation.strict_json import is_json_type, media_type_of, parse_strict
 from app.foundation.telemetry import new_traceparent, trace_id_from, trace_id_var
 
 log = structlog.get_logger()
@@ -129,13 +129,13 @@ class BodyMiddleware:
 
     async def _checked_body(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)
-        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        media_type = media_type_of(headers)
         is_upload = media_type in _FILES or media_type == "multipart/form-data"
         limit = self._max_upload_bytes if is_upload else self._max_body_bytes
         body = await _read_capped(headers.get("content-length"), receive, limit)
         if not body:
             return body
-        is_json = media_type == _JSON or (media_type.startswith("application/") and media_type.endswith("+json"))
+        is_json = is_json_type(media_type)
         accepted = [_JSON, "application/merge-patch+json", *_FILES, *_FORMS]
         if not is_json and media_type not in accepted:
             raise Problem(

@@ -7,6 +7,7 @@ wrote. The fast path is one ``json.loads`` with hooks; only a refused body is sc
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from app.foundation.problems import Problem
@@ -14,6 +15,16 @@ from app.foundation.problems import Problem
 MAX_DEPTH = 64
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|-?[A-Za-z0-9.+-]+|[{}\[\],:])', re.DOTALL)
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+
+
+def media_type_of(headers: Mapping[str, str]) -> str:
+    """The type a body is sent as, without its parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def is_json_type(media_type: str) -> bool:
+    """Whether a media type is JSON or a format built on it (RFC 6839)."""
+    return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
 
 
 class _RefusedError(ValueError):

@@ -27,9 +27,8 @@ from app.quotes.lifecycle import Status
 from app.quotes.mergepatch import changed_pointers
 from app.quotes.notices import announce
 from app.quotes.policies import current_policy
-from app.quotes.reading import acceptance_of
 from app.quotes.records import Quote, Revision, RevisionHead
-from app.quotes.signed import as_signed
+from app.quotes.signed import read_signed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +145,7 @@ def add_revision(
     quote, base = locked(connection, acting, quote_id, base_n)
     heads = repository.list_heads(connection, acting.tenant_id, quote_id)
     refuse_second_draft(quote_id, heads)
-    signed = as_signed(base, acceptance_of(connection, base))
-    composed = _compose(connection, acting, prepared, now) if prepared else _held(connection, acting, signed, now)
+    composed = _compose(connection, acting, prepared, now) if prepared else _held(connection, acting, base, now)
     accepted = [head.n for head in heads if head.status is Status.ACCEPTED]
     revision = _draft(
         acting,
@@ -194,6 +192,7 @@ def _compose(connection: Connection, acting: Acting, prepared: Prepared, now: da
 
 def _held(connection: Connection, acting: Acting, base: Revision, now: datetime) -> Composed:
     """Give the same lines with a new period: the seller carries what prices did meanwhile."""
+    base = read_signed(connection, base)
     content = open_content(base.content_text)
     policy = current_policy(connection, acting.tenant_id)
     timezone = content["validity"]["timezone"]

@@ -13,6 +13,7 @@ from app.quotes.errors import external_ref_conflict, header_changed
 from app.quotes.lifecycle import Status
 from app.quotes.options import money
 from app.quotes.records import Quote, RevisionHead
+from app.quotes.signed import acceptance_of
 
 # A contract outranks an offer, an offer outranks work in progress; among equals the newest counts.
 _RANK = {Status.ACCEPTED: 2, Status.ISSUED: 1}
@@ -26,10 +27,8 @@ def current_of(heads: Sequence[RevisionHead]) -> RevisionHead:
 def refresh_header(connection: Connection, quote: Quote, now: datetime, **changes: Any) -> Quote:
     """Write the header anew from the revisions as they are in this transaction."""
     current = current_of(repository.list_heads(connection, quote.tenant_id, quote.id))
-    net_total = current.net_total
-    if current.status is Status.ACCEPTED:
-        acceptance = repository.find_acceptance(connection, quote.tenant_id, current.id)
-        net_total = net_total if acceptance is None else money(acceptance.totals["net"]).amount
+    acceptance = acceptance_of(connection, current)
+    net_total = current.net_total if acceptance is None else money(acceptance.totals["net"]).amount
     changes = {
         "status": current.status,
         "current_n": current.n,

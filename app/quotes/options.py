@@ -27,6 +27,11 @@ def lines_of(option: Json) -> Sequence[Json]:
     return lines
 
 
+def amount_json(amount: Decimal | None, currency: str | None) -> dict[str, str] | None:
+    """Write an amount that is stored beside the content as the content writes its own; None where there is none."""
+    return None if amount is None or currency is None else Money.settled(amount, currency).as_json()
+
+
 def money(document: Json) -> Money:
     """Read an amount of stored content."""
     return Money(amount=Decimal(document["amount"]), currency=document["currency"])

@@ -6,11 +6,10 @@ from datetime import date
 from typing import Any
 
 import orjson
-from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from app.estimates import service as estimates
+from app.foundation.problem_handlers import validated
 from app.quotes.calculation import Calculator, calculator_for
 from app.quotes.composing import check_selections
 from app.quotes.content import Pins, open_content
@@ -154,11 +153,7 @@ def _plan_at_pins(connection: Connection, base: Revision, patch: Mapping[str, An
 def _patched(spec: Mapping[str, Any], patch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Apply a merge patch and read the result as strictly as a body that was sent whole."""
     merged = merge_patch(spec, patch)
-    try:
-        body = DraftSpec.model_validate(merged)
-    except ValidationError as error:
-        rows = [{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]
-        raise RequestValidationError(rows, body=merged) from error
+    body = validated(DraftSpec, merged)
     return body.estimate_request().model_dump(mode="json"), body.selections
 
 

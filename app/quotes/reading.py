@@ -13,7 +13,7 @@ from app.quotes.content import Pins, open_content
 from app.quotes.errors import bad_field, no_quote, no_revision
 from app.quotes.lifecycle import Status
 from app.quotes.records import Acceptance, Quote, Revision, RevisionHead
-from app.quotes.signed import as_signed
+from app.quotes.signed import acceptance_of, as_signed, read_signed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +89,7 @@ def show(connection: Connection, tenant_id: str, quote_id: str, n: int | None = 
     revision = repository.find_revision(connection, tenant_id, quote_id, quote.current_n if n is None else n)
     if revision is None:
         raise no_revision()
-    return Shown(quote=quote, revision=revision, acceptance=acceptance_of(connection, revision), now=now)
-
-
-def acceptance_of(connection: Connection, revision: Revision) -> Acceptance | None:
-    """Read how a revision was accepted; None where it was not."""
-    if revision.head.status is not Status.ACCEPTED:
-        return None
-    return repository.find_acceptance(connection, revision.head.tenant_id, revision.head.id)
+    return Shown(quote=quote, revision=revision, acceptance=acceptance_of(connection, revision.head), now=now)
 
 
 def list_revisions(connection: Connection, tenant_id: str, quote_id: str) -> tuple[Quote, Sequence[RevisionHead]]:
@@ -111,7 +104,7 @@ def show_by_id(connection: Connection, tenant_id: str, revision_id: str) -> tupl
     if revision is None:
         raise no_revision()
     number = find_quote(connection, tenant_id, revision.head.quote_id).number
-    return as_signed(revision, acceptance_of(connection, revision)), number
+    return read_signed(connection, revision), number
 
 
 def pinned_calculator(connection: Connection, revision: Revision) -> Calculator:
@@ -142,4 +135,4 @@ def find_base(connection: Connection, tenant_id: str, quote_id: str, source: str
     )
     if found is None or found.head.quote_id != quote_id:
         raise bad_field("/from", "unknown_revision", f"The quote has no revision {n!r}; it has 1 to {quote.latest_n}.")
-    return as_signed(found, acceptance_of(connection, found))
+    return read_signed(connection, found)

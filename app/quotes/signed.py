@@ -3,11 +3,27 @@
 from dataclasses import replace
 from datetime import date
 
+from sqlalchemy import Connection
+
 from app.estimates import service as estimates
+from app.quotes import repository
 from app.quotes.content import canonical_text, open_content
 from app.quotes.keeping import selections_of
+from app.quotes.lifecycle import Status
 from app.quotes.options import money, stale_lines
-from app.quotes.records import Acceptance, Revision
+from app.quotes.records import Acceptance, Revision, RevisionHead
+
+
+def acceptance_of(connection: Connection, head: RevisionHead) -> Acceptance | None:
+    """Read how a revision was accepted; None where it was not."""
+    if head.status is not Status.ACCEPTED:
+        return None
+    return repository.find_acceptance(connection, head.tenant_id, head.id)
+
+
+def read_signed(connection: Connection, revision: Revision) -> Revision:
+    """A revision as it stands, its acceptance read where there is one."""
+    return as_signed(revision, acceptance_of(connection, revision.head))
 
 
 def as_signed(revision: Revision, acceptance: Acceptance | None) -> Revision:

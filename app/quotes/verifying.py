@@ -9,13 +9,12 @@ import orjson
 
 from app.foundation.canonical import sha256_hex
 from app.foundation.problems import Problem
-from app.pricing.money import Money
 from app.quotes.calculation import Calculation, Calculator
 from app.quotes.composing import Composed, compose
 from app.quotes.content import Pins, canonical_text, is_intact, open_content
 from app.quotes.keeping import selections_of, supply_of
 from app.quotes.mergepatch import changed_pointers
-from app.quotes.options import selected_options
+from app.quotes.options import amount_json, selected_options
 from app.quotes.records import Revision
 from app.quotes.validity import stored_validity
 
@@ -98,7 +97,7 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
         same = canonical_text(fresh).text == revision.engine_outputs_text
         engine = MATCH if same else MISMATCH
     # the total that lists show stands beside the content
-    listed = head_net(revision) == offered
+    listed = amount_json(revision.head.net_total, revision.head.currency) == offered
     money = MATCH if recomputed.sealed.sha256 == revision.head.content_sha256 else MISMATCH
     return Verdict(
         stored_sha256=revision.head.content_sha256,
@@ -114,14 +113,6 @@ def verify(revision: Revision, calculator: Calculator, *, engine_required: bool 
         running_engine=f"{calculator.engine_version}+{calculator.engine_build[:12]}",
         same_build=(pins.engine_version, pins.engine_build) == (calculator.engine_version, calculator.engine_build),
     )
-
-
-def head_net(revision: Revision) -> dict[str, str] | None:
-    """The net total that stands beside the content, in the form the content writes it."""
-    head = revision.head
-    if head.net_total is None or head.currency is None:
-        return None
-    return Money.settled(head.net_total, head.currency).as_json()
 
 
 def _unreadable(revision: Revision, calculator: Calculator) -> Verdict:

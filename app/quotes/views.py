@@ -6,11 +6,11 @@ from typing import Any
 
 from app.estimates import service as estimates
 from app.foundation.clock import rfc3339
-from app.pricing.money import Money
 from app.quotes.content import open_content
 from app.quotes.errors import quote_path, revision_path
 from app.quotes.lifecycle import IMMUTABLE, Status, allowed_actions
 from app.quotes.numbering import display_number
+from app.quotes.options import amount_json
 from app.quotes.records import Acceptance, Quote, Revision, RevisionHead
 
 
@@ -28,7 +28,7 @@ def quote_view(quote: Quote, now: datetime) -> dict[str, Any]:
         "revision": quote.current_n,
         "latest_revision": quote.latest_n,
         "expires_at": _time(quote.expires_at),
-        "net_total": _amount(quote.net_total, quote.currency),
+        "net_total": amount_json(quote.net_total, quote.currency),
         "created_by": quote.created_by,
         "created_at": rfc3339(quote.created_at),
         "updated_at": rfc3339(quote.updated_at),
@@ -54,7 +54,7 @@ def head_view(head: RevisionHead, number: str | None, now: datetime, *, with_cos
         "amends": head.amends_n,
         "content_sha256": head.content_sha256,
         "complete": head.complete,
-        "net_total": _amount(head.net_total, head.currency),
+        "net_total": amount_json(head.net_total, head.currency),
         "valid_through": head.valid_through_on.isoformat(),
         "timezone": head.timezone,
         "expires_at": rfc3339(head.expires_at),
@@ -127,7 +127,3 @@ def cache_headers(head: RevisionHead, now: datetime) -> Mapping[str, str]:
 
 def _time(moment: datetime | None) -> str | None:
     return None if moment is None else rfc3339(moment)
-
-
-def _amount(amount: Any, currency: str | None) -> dict[str, str] | None:
-    return None if amount is None or currency is None else Money.settled(amount, currency).as_json()

@@ -203,10 +203,7 @@ def objective(error: Floats, weights: Floats, theta: Floats, shrink: Floats) -> 
     return float((weights**2 * np.log1p(z * z)).sum() + ((theta * shrink) ** 2).sum())
 
 
-def solve(
-    problem: Problem, base: Mapping[str, float], start: Floats | None = None, keep: Sequence[bool] | None = None,
-    rounds: int = ROUNDS,
-) -> Floats:  # fmt: skip
+def solve(problem: Problem, base: Mapping[str, float], keep: Sequence[bool] | None = None) -> Floats:
     """Least squares on log errors, Cauchy loss, every effect shrunk towards zero.
 
     Gauss-Newton with reweighting; each derivative matrix serves ``STEPS_PER_ROUND`` damped steps.
@@ -216,10 +213,10 @@ def solve(
     if keep is not None:
         weights = weights * np.array(keep, dtype=float)
     shrink = np.array([1.0 / t.spread for t in problem.terms])
-    theta = np.zeros(len(shrink)) if start is None else start.copy()
+    theta = np.zeros(len(shrink))
     at = log_predictions(problem, apply(problem, theta, base))
     best = objective(at - measured, weights, theta, shrink)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         j = jacobian(problem, theta, base, at)
         before = best
         for _ in range(STEPS_PER_ROUND):
